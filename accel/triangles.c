@@ -209,7 +209,7 @@ void triangles_drop_host(kd_triangles *tree) {
 
 void kd_triangles_close(kd_triangles *tree) {
     if (!tree) return;
-    triangles_drop_nearest(tree);
+    triangles_close_nearest_tree(tree);
     triangles_drop_host(tree);
     triangles_cuda_close(tree->cuda);
     memory_free(tree);

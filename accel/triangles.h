@@ -28,7 +28,7 @@ kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *optio
 /* Return the bytes of the tree for nearest-triangle queries, 0 if there is none; and free that
    tree. */
 uint64_t triangles_nearest_bytes(const kd_triangles *tree);
-void triangles_drop_nearest(kd_triangles *tree);
+void triangles_close_nearest_tree(kd_triangles *tree);
 /* Frees the arrays on the host. */
 void triangles_drop_host(kd_triangles *tree);
 

@@ -40,14 +40,15 @@ static kd_status take(device_call *call, void **out, uint64_t bytes) {
     return KD_OK;
 }
 
-static void give_back(device_call *call) {
+static void release_memory(device_call *call) {
     while (call->taken_count > 0)
         device_pool_release(call->taken[--call->taken_count], call->stream);
     call->back_count = 0;
 }
 
 /* Returns the caller's array in device memory; copies it if necessary. */
-static kd_status bring_in(device_call *call, const void **out, const void *data, uint64_t bytes) {
+static kd_status stage_input(device_call *call, const void **out, const void *data,
+                             uint64_t bytes) {
     *out = data;
     if (!data || bytes == 0 || device_of_pointer(data) == call->device) return KD_OK;
     void *copy = NULL;
@@ -58,7 +59,7 @@ static kd_status bring_in(device_call *call, const void **out, const void *data,
 
 /* Returns device memory for a result that the caller wants; registers the copy back if
    necessary. */
-static kd_status bring_out(device_call *call, void **out, void *target, uint64_t bytes) {
+static kd_status stage_output(device_call *call, void **out, void *target, uint64_t bytes) {
     *out = target;
     if (!target || bytes == 0 || device_of_pointer(target) == call->device) return KD_OK;
     assert(call->back_count < BACK_MAX);
@@ -70,12 +71,12 @@ static kd_status bring_out(device_call *call, void **out, void *target, uint64_t
 }
 
 /* Returns the mesh as packed arrays in device memory. */
-static kd_status bring_mesh(device_call *call, tritree_input *out, const kd_triangle_mesh *mesh) {
+static kd_status stage_mesh(device_call *call, tritree_input *out, const kd_triangle_mesh *mesh) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
     const uint64_t indices = 3 * mesh->triangle_count;
     const void *vertices = NULL;
-    KD_TRY(bring_in(call, &vertices, mesh->vertices,
-                    mesh->vertex_count ? (mesh->vertex_count - 1) * stride + sizeof(vec3) : 0));
+    KD_TRY(stage_input(call, &vertices, mesh->vertices,
+                       mesh->vertex_count ? (mesh->vertex_count - 1) * stride + sizeof(vec3) : 0));
     out->position_count = (uint32_t)mesh->vertex_count;
     out->triangle_count = (uint32_t)mesh->triangle_count;
     out->positions = (const vec3 *)vertices;
@@ -87,8 +88,8 @@ static kd_status bring_mesh(device_call *call, tritree_input *out, const kd_tria
         out->positions = (const vec3 *)packed;
     }
     if (mesh->indices)
-        return bring_in(call, (const void **)&out->triangles, mesh->indices,
-                        indices * sizeof(uint32_t));
+        return stage_input(call, (const void **)&out->triangles, mesh->indices,
+                           indices * sizeof(uint32_t));
     void *numbers = NULL;
     KD_TRY(take(call, &numbers, indices * sizeof(uint32_t)));
     out->triangles = (const uint32_t *)numbers;
@@ -110,7 +111,7 @@ static kd_status build_on_cpu(device_call *call, triangles_cuda *c, tritree *out
     tritree_build_memory memory;
     tritree_built built;
     memset(&input, 0, sizeof input);
-    KD_TRY(bring_mesh(call, &input, mesh));
+    KD_TRY(stage_mesh(call, &input, mesh));
     KD_TRY(tritree_build_memory_build_there(&memory, &built, &input, &out->options, row,
                                             call->stream));
     note_built(out, &built, &input);
@@ -122,7 +123,7 @@ static kd_status build_on_cpu(device_call *call, triangles_cuda *c, tritree *out
     const kd_status status =
         tritree_cuda_open_view(&c->tree, &view, input.position_count, call->stream);
     tritree_build_memory_close(&memory); /* frees memory for the compressed form */
-    give_back(call);
+    release_memory(call);
     KD_TRY(status);
     KD_TRY(tritree_cuda_pack(&c->tree, call->stream));
     return device_stream_wait(call->stream);
@@ -138,7 +139,7 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
     kd_status status = begin(&call, device, out->stream);
     if (status == KD_OK) {
         status = build_on_cpu(&call, c, &out->tree, mesh, row);
-        give_back(&call);
+        release_memory(&call);
         device_leave(call.previous);
     }
     if (status == KD_OK)
@@ -213,32 +214,33 @@ static const float *floats_from(const float *array, uint64_t done) {
     return array ? array + done : NULL;
 }
 
-static kd_status bring_rays(device_call *call, trace_batch *out, const kd_ray_batch *batch,
+static kd_status stage_rays(device_call *call, trace_batch *out, const kd_ray_batch *batch,
                             uint64_t done) {
     const uint64_t bytes = out->count * sizeof(float);
     if (batch->rays)
-        return bring_in(call, (const void **)&out->rays, batch->rays + done,
-                        out->count * sizeof(ray));
+        return stage_input(call, (const void **)&out->rays, batch->rays + done,
+                           out->count * sizeof(ray));
     trace_arrays *to = &out->arrays;
     for (int axis = 0; axis < 3; ++axis) {
-        KD_TRY(bring_in(call, (const void **)&to->origin[axis], batch->origin[axis] + done, bytes));
-        KD_TRY(bring_in(call, (const void **)&to->direction[axis], batch->direction[axis] + done,
-                        bytes));
+        KD_TRY(
+            stage_input(call, (const void **)&to->origin[axis], batch->origin[axis] + done, bytes));
+        KD_TRY(stage_input(call, (const void **)&to->direction[axis], batch->direction[axis] + done,
+                           bytes));
     }
-    KD_TRY(bring_in(call, (const void **)&to->tmin, floats_from(batch->tmin, done), bytes));
-    return bring_in(call, (const void **)&to->tmax, floats_from(batch->tmax, done), bytes);
+    KD_TRY(stage_input(call, (const void **)&to->tmin, floats_from(batch->tmin, done), bytes));
+    return stage_input(call, (const void **)&to->tmax, floats_from(batch->tmax, done), bytes);
 }
 
-static kd_status bring_answers(device_call *call, trace_batch *out, const kd_ray_batch *batch,
+static kd_status stage_results(device_call *call, trace_batch *out, const kd_ray_batch *batch,
                                uint64_t done) {
     const uint64_t count = out->count;
     if (batch->counts)
-        KD_TRY(bring_out(call, (void **)&out->counts, batch->counts + done,
-                         count * sizeof *batch->counts));
+        KD_TRY(stage_output(call, (void **)&out->counts, batch->counts + done,
+                            count * sizeof *batch->counts));
     if (batch->blocked)
-        return bring_out(call, (void **)&out->blocked, batch->blocked + done, count);
+        return stage_output(call, (void **)&out->blocked, batch->blocked + done, count);
     if (batch->hits)
-        return bring_out(call, (void **)&out->hits, batch->hits + done, count * sizeof(ray_hit));
+        return stage_output(call, (void **)&out->hits, batch->hits + done, count * sizeof(ray_hit));
     const struct {
         void **out, *wanted;
     } each[] = {
@@ -247,7 +249,7 @@ static kd_status bring_answers(device_call *call, trace_batch *out, const kd_ray
         {(void **)&out->arrays.v, batch->v ? batch->v + done : NULL},
         {(void **)&out->arrays.triangle, batch->triangles ? batch->triangles + done : NULL}};
     for (int i = 0; i < 4; ++i)
-        KD_TRY(bring_out(call, each[i].out, each[i].wanted, count * sizeof(float)));
+        KD_TRY(stage_output(call, each[i].out, each[i].wanted, count * sizeof(float)));
     return KD_OK;
 }
 
@@ -258,8 +260,8 @@ static kd_status cast_piece(device_call *call, const triangles_cuda *c, const kd
     trace_batch b;
     memset(&b, 0, sizeof b);
     b.count = count;
-    KD_TRY(bring_rays(call, &b, batch, done));
-    KD_TRY(bring_answers(call, &b, batch, done));
+    KD_TRY(stage_rays(call, &b, batch, done));
+    KD_TRY(stage_results(call, &b, batch, done));
     b.on_device = true;
     b.coherent = batch->order == KD_RAYS_COHERENT;
     b.measured = batch->order == KD_RAYS_MEASURED;
@@ -304,7 +306,7 @@ kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batc
     for (uint64_t done = 0; done < batch->count && status == KD_OK; done += piece) {
         const uint64_t left = batch->count - done;
         status = cast_piece(&call, c, batch, done, left < piece ? left : piece);
-        give_back(&call);
+        release_memory(&call);
     }
     device_leave(call.previous);
     return status;
@@ -315,8 +317,8 @@ static kd_status closest_piece(device_call *call, const kd_triangles *tree, cons
                                uint64_t count, float max_distance, kd_near_triangle *nearest) {
     const void *from = NULL;
     void *to = NULL;
-    KD_TRY(bring_in(call, &from, points, count * sizeof(vec3)));
-    KD_TRY(bring_out(call, &to, nearest, count * sizeof *nearest));
+    KD_TRY(stage_input(call, &from, points, count * sizeof(vec3)));
+    KD_TRY(stage_output(call, &to, nearest, count * sizeof *nearest));
     KD_TRY(nearest_find_cuda(&tree->nearest->view, (const vec3 *)from, count, max_distance,
                              (near_place *)to, call->stream));
     for (int i = 0; i < call->back_count; ++i)
@@ -334,7 +336,7 @@ kd_status triangles_cuda_closest(const kd_triangles *tree, const float *points, 
         const uint64_t left = count - done;
         status = closest_piece(&call, tree, points + 3 * done, left < PIECE ? left : PIECE,
                                max_distance, nearest + done);
-        give_back(&call);
+        release_memory(&call);
     }
     device_leave(call.previous);
     return status;

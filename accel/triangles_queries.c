@@ -231,7 +231,7 @@ uint64_t triangles_nearest_bytes(const kd_triangles *tree) {
     return nearest ? sizeof *nearest + nearest_tree_bytes(nearest) : 0;
 }
 
-void triangles_drop_nearest(kd_triangles *tree) {
+void triangles_close_nearest_tree(kd_triangles *tree) {
     nearest_tree *owned = tree->nearest;
     if (!owned) return;
     if (tree->cuda) {

@@ -1,8 +1,8 @@
 # Which GPUs the kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that devices share: what
 # our kernels ask of a device changes there alone, and a front end costs more than an assembler.
 # KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
-# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: the cards that are here, and all
-# where none is. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
+# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: those of the GPUs of this machine, or all
+# without a GPU. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
 set(KD_CUDA_ARCHITECTURES "" CACHE STRING "compute capabilities times ten (75 to 120, if nvcc supports them), or all; empty: those of the GPUs of this machine")
 option(KD_CUDA_SMALL "compress kernels (for packages); they take slightly longer to load" OFF)
 set(kd_all 75 80 86 89 90 100 120)
@@ -22,16 +22,16 @@ function(kd_front_end out capability)
 endfunction()
 
 # Sets `out` to the compute capabilities, times ten, of the GPUs of this machine that nvcc supports.
-function(kd_cards_here out)
+function(kd_local_gpus out)
   set(found)
   find_program(KD_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
   if(KD_NVIDIA_SMI)
-    execute_process(COMMAND ${KD_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE said
+    execute_process(COMMAND ${KD_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capabilities
                     RESULT_VARIABLE failed ERROR_QUIET)
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
     if(NOT failed)
-      string(REGEX MATCHALL "[0-9]+[.][0-9]" said "${said}")
-      foreach(capability ${said})
+      string(REGEX MATCHALL "[0-9]+[.][0-9]" capabilities "${capabilities}")
+      foreach(capability ${capabilities})
         string(REPLACE "." "" capability ${capability})
         if(known MATCHES "sm_${capability}[^0-9a-z]" AND NOT capability LESS 75)
           list(APPEND found ${capability})
@@ -49,7 +49,7 @@ endfunction()
 function(kd_architectures flags text)
   set(wanted ${KD_CUDA_ARCHITECTURES})
   if(NOT wanted)
-    kd_cards_here(wanted)
+    kd_local_gpus(wanted)
   endif()
   if(NOT wanted OR wanted STREQUAL "all")
     set(wanted)

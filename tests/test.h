@@ -17,26 +17,26 @@ enum {
 }; /* exit code of a skipped test: something that it needs is missing on this machine */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_IS_WATCHED 1
+#define TEST_HAS_SANITIZER 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TEST_IS_WATCHED 1
+#define TEST_HAS_SANITIZER 1
 #endif
 #endif
-#ifndef TEST_IS_WATCHED
-#define TEST_IS_WATCHED 0
+#ifndef TEST_HAS_SANITIZER
+#define TEST_HAS_SANITIZER 0
 #endif
 
 /* Sanitizers make a case ten times slower, and their findings depend on the code, not on the
    numbers. Returns true if such a build, which runs one case in `one_in`, skips case `number`.
    KANDELA_TEST_ALL=1 (set by tools/nightly) skips none. */
 static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
-    return TEST_IS_WATCHED && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
+    return TEST_HAS_SANITIZER && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
 }
 
-/* Returns the size of a test case: `plain`, or `job` under sanitizers. */
-static inline uint32_t test_size(uint32_t plain, uint32_t job) {
-    return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? job : plain;
+/* Returns the size of a test case: `plain`, or `sanitized` under sanitizers. */
+static inline uint32_t test_size(uint32_t plain, uint32_t sanitized) {
+    return TEST_HAS_SANITIZER && !getenv("KANDELA_TEST_ALL") ? sanitized : plain;
 }
 
 /* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, or NULL if it is

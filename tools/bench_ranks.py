@@ -48,7 +48,7 @@ def command(program, scene, options, devices, mpi, folder):
 
 
 def measure(line, folder, runs):
-    least, told = None, None
+    fastest, statistics = None, None
     for _ in range(runs):
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -57,10 +57,10 @@ def measure(line, folder, runs):
             found = json.load(file)
         # emission of photons, their trees, and rendering
         seconds = sum(found["seconds"][stage] for stage in STAGES)
-        if least is None or seconds < least:
-            least, told = seconds, found
+        if fastest is None or seconds < fastest:
+            fastest, statistics = seconds, found
     with open(os.path.join(folder, "p.pfm.state"), "rb") as file:
-        return least, told, hashlib.sha256(file.read()).hexdigest()
+        return fastest, statistics, hashlib.sha256(file.read()).hexdigest()
 
 
 def main():
@@ -75,43 +75,43 @@ def main():
     parser.add_argument("--small", action="store_true")
     parser.add_argument("program")
     parser.add_argument("devices", nargs="+")
-    asked = parser.parse_args()
-    program, wrong = os.path.abspath(asked.program), 0
-    most = len(asked.devices)
+    options_given = parser.parse_args()
+    program, wrong = os.path.abspath(options_given.program), 0
+    most = len(options_given.devices)
     counts = sorted({n for n in (1, 2, 4, 8, 16, most) if n <= most})
-    if asked.counts:
-        words = asked.counts.split(",")
+    if options_given.counts:
+        words = options_given.counts.split(",")
         if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
-            parser.error(f"--counts {asked.counts}: expected numbers from 1 to {most}, the number of devices")
+            parser.error(f"--counts {options_given.counts}: expected numbers from 1 to {most}, the number of devices")
         counts = [int(word) for word in words]
-    unknown = [name for name in asked.cases.split(",") if name not in CASES]
+    unknown = [name for name in options_given.cases.split(",") if name not in CASES]
     if unknown:
         parser.error(f"--cases {unknown[0]}: expected some of {','.join(CASES)}")
     print(f"# {' '.join(sys.argv)}")
     print(f"# {subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout.splitlines()[0]}")
     print("case devices seconds ratio same_bits sent_bytes most_idle " + " ".join(STAGES))
-    for name in asked.cases.split(","):
+    for name in options_given.cases.split(","):
         scene, options = CASES[name]
         if not scene:
             print(f"# {name}: left out, SPONZA does not name sponza.obj")
             continue
         scene = scene if os.path.isabs(scene) else os.path.join(ROOT, scene)
-        options += " " + SMALL if asked.small else ""
-        options += f" --passes {asked.passes}" if asked.passes and "--passes" in options else ""
-        options += f" --spp {asked.spp}" if asked.spp and "--spp" in options else ""
-        options += " " + asked.more
+        options += " " + SMALL if options_given.small else ""
+        options += f" --passes {options_given.passes}" if options_given.passes and "--passes" in options else ""
+        options += f" --spp {options_given.spp}" if options_given.spp and "--spp" in options else ""
+        options += " " + options_given.more
         first = None
         for count in counts:
             with tempfile.TemporaryDirectory() as folder:
-                line = command(program, scene, options, asked.devices[:count], asked.mpi, folder)
-                seconds, told, state = measure(line, folder, asked.runs)
+                line = command(program, scene, options, options_given.devices[:count], options_given.mpi, folder)
+                seconds, statistics, state = measure(line, folder, options_given.runs)
             first = first or (seconds, state)
             wrong += state != first[1]
-            ranks = told.get("ranks", [])
+            ranks = statistics.get("ranks", [])
             sent = max((rank["bytes_sent"] for rank in ranks), default=0)
             idle = max((rank["idle_share"] for rank in ranks), default=0)
             same = "yes" if state == first[1] else "NO"
-            stages = " ".join(f"{told['seconds'][stage]:.3f}" for stage in STAGES)
+            stages = " ".join(f"{statistics['seconds'][stage]:.3f}" for stage in STAGES)
             print(f"{name} {count} {seconds:.3f} {first[0] / seconds:.2f} {same} {sent} {idle:.3f} {stages}", flush=True)
     sys.exit(wrong > 0)
 

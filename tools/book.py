@@ -144,8 +144,8 @@ def figures(root, arguments):
             load(path).draw(os.path.abspath(program), fresh if check else folder)
         for path in sorted(glob.glob(os.path.join(fresh, "*.svg"))):
             name = os.path.basename(path)
-            there = os.path.join(folder, name)
-            if not os.path.exists(there) or read(there) != read(path):
+            published = os.path.join(folder, name)
+            if not os.path.exists(published) or read(published) != read(path):
                 failures += 1
                 print(f"docs/book/figures/{name}:1: the figure differs from the one drawn now")
     return 1 if failures else 0

@@ -60,11 +60,11 @@ def pictures(program, device, scene, folder):
         command = [program, "render", scene, "--integrator", method, "--device", device, "--quiet"]
         run(command + SMALL.split() + ["--stats", stats, "-o", image])
         with open(stats, encoding="utf-8") as file:
-            told = json.load(file)
-        yield f"picture {name} {method}", told["image"]["hash"]
-        yield f"tree {name} {told['tree']['builder']} {method}", told["tree"]["hash"]
-        if told.get("photons"):
-            yield f"photons {name} {method}", told["photons"]["hash"]
+            statistics = json.load(file)
+        yield f"picture {name} {method}", statistics["image"]["hash"]
+        yield f"tree {name} {statistics['tree']['builder']} {method}", statistics["tree"]["hash"]
+        if statistics.get("photons"):
+            yield f"photons {name} {method}", statistics["photons"]["hash"]
 
 
 def placed_pictures(program, device, folder):

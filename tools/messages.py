@@ -88,8 +88,8 @@ def of_python(path):
 
 def of_shell(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        for said in re.findall(r'echo "([^"$]*(?:\$[^"]*)?)" >&2', line):
-            yield number, "echo", said
+        for message in re.findall(r'echo "([^"$]*(?:\$[^"]*)?)" >&2', line):
+            yield number, "echo", message
 
 
 def faults(text):

@@ -52,7 +52,7 @@ arm64   libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
 
 setup_say() { echo "$@" >&2; }
 
-setup_is_here() { # PROBE
+setup_installed() { # PROBE
     local name=${1#*:} file
     case $1 in
     command:*) command -v "$name" >/dev/null ;;
@@ -78,7 +78,7 @@ setup_missing() { # PURPOSE...: prints the missing packages, one per line
     while read -r purpose package probe; do
         [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
         [[ $package != libclang-rt-14-dev || $(setup_system) != ubuntu-24.04 ]] || package=libclang-rt-18-dev # for its version of clang
-        setup_is_here "$probe" || echo "$package"
+        setup_installed "$probe" || echo "$package"
     done <<<"$setup_table"
 }
 
@@ -118,7 +118,7 @@ setup_packages() { # PURPOSE...
     fi
 }
 
-setup_card_is_here() { [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 || -e /dev/dxg ]]; }
+setup_gpu_found() { [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 || -e /dev/dxg ]]; }
 
 setup_nvcc() { # prints the path of an installed CUDA compiler, or nothing
     command -v nvcc || { [[ -x /usr/local/cuda/bin/nvcc ]] && echo /usr/local/cuda/bin/nvcc; }
@@ -132,7 +132,7 @@ setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt
 # is a GPU but no compiler; with "always" also without a GPU.
 setup_cuda() { # FOLDER (relative to the root) [always]
     local folder=$root/$1 found
-    if [[ ${2-} != always ]] && ! setup_card_is_here; then
+    if [[ ${2-} != always ]] && ! setup_gpu_found; then
         setup_say "no NVIDIA GPU found: building without CUDA (--cuda-all builds the kernels anyway)"
         return 0
     fi
@@ -141,8 +141,8 @@ setup_cuda() { # FOLDER (relative to the root) [always]
     if [[ ! -x ${found[0]} ]]; then
         setup_say "no nvcc found: downloading that of CUDA 13.0 (271 MB, Python packages) into $folder;" \
             "the program will need a driver of release 580 or later"
+        # shellcheck disable=SC2086 # $setup_cuda_parts is a list of words
         setup_packages cuda && python3 -m venv "$folder" >&2 &&
-            # shellcheck disable=SC2086 # words
             "$folder/bin/pip" install --quiet $setup_cuda_parts >&2 || return
         found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
     fi

@@ -21,7 +21,7 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const r
     const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     const bool any = c.blocked != NULL;
     ray_hit hit = {d.w, 0, 0, KD_NONE};
-    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, ray, any, counts);
+    if (ray_is_valid(o, d)) hit = tritree_cast(&tree, ray, any, counts);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else

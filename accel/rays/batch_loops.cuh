@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_ray(const ray_batch &c, uint32_t i, float4 
 }
 
 /* Returns true if origin and direction are finite and the interval is not empty. */
-__device__ __forceinline__ bool ray_is_sound(const float4 &o, const float4 &d) {
+__device__ __forceinline__ bool ray_is_valid(const float4 &o, const float4 &d) {
     return (o.x * 0 + o.y * 0) + (o.z * 0 + d.x * 0) + (d.y * 0 + d.z * 0) == 0 && o.w < d.w;
 }
 
@@ -85,7 +85,7 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ra
     float4 o, d;
     load_ray(c, i, o, d);
     ray_hit hit = {d.w, 0, 0, KD_NONE};
-    if (ray_is_sound(o, d))
+    if (ray_is_valid(o, d))
         hit = tritree_device_cast_inline(
             &tree, ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w), any);
     if (any)
@@ -122,7 +122,7 @@ struct deferred_rays {
 };
 
 /* Marks a result as open: resolve_batch casts the ray again. */
-template <bool any> __device__ __forceinline__ void leave_open(const ray_batch &c, uint32_t i) {
+template <bool any> __device__ __forceinline__ void mark_open(const ray_batch &c, uint32_t i) {
     if (any)
         c.blocked[i] = 2;
     else
@@ -159,7 +159,7 @@ template <bool any> struct batch_work {
         if (place < list.capacity)
             list.records[place] = record;
         else
-            leave_open<any>(c, record.number);
+            mark_open<any>(c, record.number);
     }
 };
 

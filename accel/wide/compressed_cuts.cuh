@@ -1,5 +1,5 @@
 /* Kernels that split the leaves of a k-d tree in device memory further (compressed_measure.h);
-   equivalent to tests/accel/compressed_oracle.h.
+   equivalent to tests/accel/compressed_reference.h.
    Idea: the refined tree starts with the nodes of the given one. The leaves of the given tree are
    the first parts, and the two sides of each split are further parts. There are two lists, so that
    lanes do the same work: parts that may be split, one level per launch; and parts that only need a
@@ -186,7 +186,7 @@ compressed_tile_request(compressed_tile &tile, const compressed_lane_part &part,
 }
 
 /* Evaluates the six planes of box r for its part, with the costs of finer_cut
-   (tests/accel/compressed_oracle.h). */
+   (tests/accel/compressed_reference.h). */
 __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uint32_t r) {
     const sah_costs costs = {0.3f, 1, 1};
     const uint32_t p = tile.owner[r] >> 4, count = tile.counts[p], begin = tile.begin[p];

@@ -52,7 +52,7 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &sour
     for (bool is_root = true;; is_root = false) {
         const uint64_t plan = head.plan;
         const tritree_node node = head.node;
-        if (!is_root) slots = (uint32_t)compressed_worth(plan, (int)slots);
+        if (!is_root) slots = (uint32_t)compressed_slots_used(plan, (int)slots);
         if (slots == 1 || tritree_is_leaf(node) || c.item.count) break;
         const uint32_t low = (uint32_t)compressed_low_slots(plan, (int)slots);
         const bool high = me >= base + low;

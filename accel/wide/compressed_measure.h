@@ -177,7 +177,7 @@ KD_FN int compressed_kind(uint64_t plan) {
 KD_FN uint32_t compressed_distinct(uint64_t plan) {
     return (uint32_t)(plan >> 3 & 7);
 }
-KD_FN int compressed_worth(uint64_t plan, int slots) {
+KD_FN int compressed_slots_used(uint64_t plan, int slots) {
     return (int)(plan >> (8 + 3 * (slots - 1)) & 7) + 1;
 }
 KD_FN int compressed_low_slots(uint64_t plan, int slots) {

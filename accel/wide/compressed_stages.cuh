@@ -1,5 +1,5 @@
 /* Kernels that build the compressed form from a refined and measured k-d tree in device memory; the
-   result equals that of tests/accel/compressed_oracle.h.
+   result equals that of tests/accel/compressed_reference.h.
    Idea: compressed_cuts.cuh has split leaves further, and compressed_measures.cuh has computed the
    plans of all subtrees. Items (future nodes) are found from the root down, level by level, by one
    cooperative grid. Each block takes a part of the level and finds its items' children, which are

@@ -209,7 +209,7 @@ template <bool any, bool bounded> struct compressed_ray {
     }
 
     /* Returns true if no step can leave the range of float. Sets `slack`. */
-    __device__ __forceinline__ bool is_comfortable(const box3 &box, float4 d) {
+    __device__ __forceinline__ bool is_in_range(const box3 &box, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
         const float reach = compressed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
                                             fmaxf(fabsf(box.lo.y - oy), fabsf(box.hi.y - oy)),
@@ -242,7 +242,7 @@ template <bool any, bool bounded> struct compressed_ray {
             scene.empty)
             return;
         ox = o.x, oy = o.y, oz = o.z;
-        if (!is_comfortable(scene.box, d)) {
+        if (!is_in_range(scene.box, d)) {
             best = COMPRESSED_OPEN;
             return;
         }
@@ -412,9 +412,11 @@ template <bool any, bool bounded> struct compressed_ray {
 
     /* Handles a triangle that float arithmetic cannot decide. Returns true if traversal is over: an
        occlusion query found a hit, or the list of deferred triangles is full. */
-    __device__ __forceinline__ bool doubt(const compressed_scene &scene, compressed_stack &stack,
-                                          const compressed_seen &seen, float t, float blur,
-                                          uint32_t row, uint32_t id, bool &found) {
+    __device__ __forceinline__ bool handle_uncertain(const compressed_scene &scene,
+                                                     compressed_stack &stack,
+                                                     const compressed_seen &seen, float t,
+                                                     float blur, uint32_t row, uint32_t id,
+                                                     bool &found) {
         bool hit = false;
         if (seen.is_large()) {
             if (t + blur < tmin || t - blur > nearest) return false;
@@ -468,7 +470,8 @@ template <bool any, bool bounded> struct compressed_ray {
                 }
                 best = id, nearest = t, u = to_b, v = to_c;
                 found = true;
-            } else if (doubt(scene, stack, seen, t, seen.blur(inverse, along), row, id, found)) {
+            } else if (handle_uncertain(scene, stack, seen, t, seen.blur(inverse, along), row, id,
+                                        found)) {
                 return true;
             }
         } while (!(word & COMPRESSED_LAST));

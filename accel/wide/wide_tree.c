@@ -7,9 +7,9 @@
 enum { LIMIT = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
 
 /* The value of a child for occlusion queries. */
-typedef struct worth {
+typedef struct occlusion_value {
     double stops, cost; /* probability that a ray that enters it ends there; expected cost */
-} worth;
+} occlusion_value;
 
 /* Where the next nodes and triangles are stored, or how many there are. */
 typedef struct place {
@@ -21,7 +21,7 @@ typedef struct root {
     wide_part part;
     uint32_t level;
     place from; /* where its descendants are stored; for a node of the top: its leaves */
-    worth value;
+    occlusion_value value;
 } root;
 
 typedef struct wide_maker {
@@ -67,7 +67,7 @@ static double area_within(const triangle_rows *rows, box3 box) {
 }
 
 /* Stores a leaf's corners and ids; returns its value. */
-static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t first) {
+static occlusion_value fill_leaf(const wide_maker *m, const wide_part *part, uint64_t first) {
     const uint32_t count = part->triangles;
     float *leaf = m->out->leaves + first * WIDE_LEAF_FLOATS;
     wide_ids held;
@@ -80,8 +80,8 @@ static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t firs
         area += area_within(rows, part->box);
     }
     const double surface = 2 * wide_area(part->box);
-    const worth value = {surface > 0 && 2 * area < surface ? 2 * area / surface : 1,
-                         (double)wide_leaf_cost + (double)wide_triangle_cost * count};
+    const occlusion_value value = {surface > 0 && 2 * area < surface ? 2 * area / surface : 1,
+                                   (double)wide_leaf_cost + (double)wide_triangle_cost * count};
     return value;
 }
 
@@ -97,12 +97,13 @@ static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3
 
 /* Assigns lanes to the parts; the best for occlusion queries get the last lanes, which are visited
    first. */
-static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CHILDREN_MAX]) {
+static void choose_lanes(const occlusion_value *values, int count,
+                         uint8_t part_of[WIDE_CHILDREN_MAX]) {
     for (int i = 0; i < count; ++i) {
         const double value = values[i].stops / values[i].cost;
         int k = i;
         for (; k > 0; --k) {
-            const worth *before = values + part_of[k - 1];
+            const occlusion_value *before = values + part_of[k - 1];
             if (before->stops / before->cost <= value) break;
             part_of[k] = part_of[k - 1];
         }
@@ -132,12 +133,12 @@ static void set_orders(const wide_parts *parts, wide_node node, uint32_t childre
 }
 
 /* Writes a node, given the words and values of its parts; returns its value. */
-static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts, box3 box,
-                         const uint32_t *words, const worth *values) {
+static occlusion_value finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts,
+                                   box3 box, const uint32_t *words, const occlusion_value *values) {
     uint8_t part_of[WIDE_CHILDREN_MAX], lane_of[WIDE_CHILDREN_MAX];
     const wide_node node = wide_node_at(out, index);
     const double area = wide_area(box);
-    worth value = {0, (double)wide_node_cost};
+    occlusion_value value = {0, (double)wide_node_cost};
     double going = 1; /* probability that the ray has not ended yet */
     choose_lanes(values, parts->count, part_of);
     for (uint32_t i = 0; i < 6 * out->children; ++i)
@@ -159,10 +160,11 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
 }
 
 /* Builds a node and its descendants; returns its value. */
-static worth make_node(const wide_maker *m, uint32_t index, const wide_part *subtree, place *next) {
+static occlusion_value make_node(const wide_maker *m, uint32_t index, const wide_part *subtree,
+                                 place *next) {
     wide_parts parts;
     uint32_t words[WIDE_CHILDREN_MAX];
-    worth values[WIDE_CHILDREN_MAX];
+    occlusion_value values[WIDE_CHILDREN_MAX];
     wide_parts_list(&parts, &m->children, subtree, true);
     for (int i = 0; i < parts.count; ++i) /* siblings are contiguous */
         if (parts.parts[i].triangles == WIDE_OPEN)
@@ -232,7 +234,7 @@ static void make_top(const wide_maker *m) {
         root *r = m->roots + index;
         wide_parts parts;
         uint32_t words[WIDE_CHILDREN_MAX];
-        worth values[WIDE_CHILDREN_MAX];
+        occlusion_value values[WIDE_CHILDREN_MAX];
         wide_parts_list(&parts, &m->children, &r->part, true);
         for (int i = parts.count - 1; i >= 0; --i)
             if (parts.parts[i].triangles == WIDE_OPEN) {

@@ -351,7 +351,7 @@ __device__ inline void make_big_children(const binned &k, large_shared &s, big_n
             s.node.count = __ldcg(side ? &big->right : &big->left);
             s.node.at = big->split.children + side;
             if (s.node.count <= SMALL_MAX)
-                hand_on(k, s.node);
+                enqueue_child(k, s.node);
             else if (s.node.count <= CHUNK)
                 list_whole(k, s.node);
         }
@@ -405,7 +405,7 @@ __device__ inline void begin_tree(const binned &k, large_shared &s) {
         s.node.first = s.node.at = s.node.depth = 0;
         s.node.count = c->valid;
         if (s.node.count <= SMALL_MAX)
-            hand_on(k, s.node);
+            enqueue_child(k, s.node);
         else if (s.node.count <= CHUNK)
             list_whole(k, s.node);
     }
@@ -435,7 +435,7 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
             return;
         }
         switch (task.kind) {
-        case TASK_GO_HOME: return;
+        case TASK_EXIT: return;
         case TASK_WHOLE: split_whole(k, s, task.node); break;
         case TASK_BIN:
         case TASK_REFINE: refine(k, s, task); break;

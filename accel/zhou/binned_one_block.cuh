@@ -163,7 +163,7 @@ __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &co
 
 /* --- The task list --- */
 
-enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER };
+enum task_kind { TASK_EXIT = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;
@@ -206,7 +206,7 @@ __device__ __forceinline__ bool queue_done(const binned &k) {
 __device__ __forceinline__ void queue_close(const binned &k) {
     const uint32_t end = min(atomicAdd(&k.count->queued, 0u), atomicAdd(&k.count->queue_end, 0u));
     for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-        queue_put(k, end + i, task_pack(TASK_GO_HOME, 0, 0));
+        queue_put(k, end + i, task_pack(TASK_EXIT, 0, 0));
 }
 
 /* Waits for a task. Called by one thread; after a barrier its block may read the task's data. */
@@ -229,7 +229,7 @@ __device__ __forceinline__ bool is_leaf(const binned &k, const work &node, float
 }
 
 /* Adds a child that is not large to the list for its size. Called by one thread. */
-__device__ inline void hand_on(const binned &k, const work &child) {
+__device__ inline void enqueue_child(const binned &k, const work &child) {
     if (child.count == 0) {
         k.raw[child.at] = raw_leaf(0, 0);
         return;
@@ -324,7 +324,7 @@ __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
         child.at = s.children + is_right;
         s.waits[is_right] = child.count > SMALL_MAX;
         s.child[is_right] = child;
-        if (!s.waits[is_right]) hand_on(k, child);
+        if (!s.waits[is_right]) enqueue_child(k, child);
     }
     __syncthreads(); /* references and children are written */
     const bool again = s.waits[0] || s.waits[1];

@@ -32,8 +32,8 @@ struct zhou_refs {
 
 /* Adds a child, whose parts are stored, to the list for its size. All lanes of a warp must call
    it. */
-__device__ inline void zhou_hand_on(const zhou_device &k, const build_level &level,
-                                    const zhou_node &child) {
+__device__ inline void zhou_enqueue_child(const zhou_device &k, const build_level &level,
+                                          const zhou_node &child) {
     zhou_counters *c = k.count;
     const uint32_t lane = threadIdx.x & 31;
     if (child.count == 0) {
@@ -280,11 +280,11 @@ __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
     }
 }
 
-__device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const build_level &level,
-                                                  zhou_shared &s) {
+__device__ __forceinline__ void zhou_enqueue_children(const zhou_device &k,
+                                                      const build_level &level, zhou_shared &s) {
     if (threadIdx.x == 0) zhou_take_boxes(s);
     __syncthreads();
-    if (threadIdx.x < 64) zhou_hand_on(k, level, s.child[threadIdx.x >> 5]);
+    if (threadIdx.x < 64) zhou_enqueue_child(k, level, s.child[threadIdx.x >> 5]);
 }
 
 /* Splits a node of a single chunk. */
@@ -307,7 +307,7 @@ __device__ inline void zhou_split_whole(const zhou_device &k, const build_level 
     if (s.stop) return;
     zhou_scatter(k, s, refs, before);
     __syncthreads();
-    zhou_hand_on_both(k, level, s);
+    zhou_enqueue_children(k, level, s);
 }
 
 /* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that finishes last.
@@ -347,7 +347,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
         part.hi = __ldcg(&from->hi);
         s.to[side][i] = part;
     }
-    zhou_hand_on_both(k, level, s);
+    zhou_enqueue_children(k, level, s);
 }
 
 /* Processes a chunk of a node with several chunks. */
@@ -417,7 +417,7 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
     __syncthreads();
     if (s.node.count <= ZHOU_SMALL_MAX && threadIdx.x < s.node.count)
         k.small_parts[threadIdx.x] = k.parts[0][threadIdx.x];
-    if (threadIdx.x < 32) zhou_hand_on(k, {1, 0, 2, 0, 1}, s.node);
+    if (threadIdx.x < 32) zhou_enqueue_child(k, {1, 0, 2, 0, 1}, s.node);
 }
 
 __global__ __launch_bounds__(ZHOU_BLOCK, 6) void zhou_large_nodes(const zhou_device k) {

@@ -54,18 +54,17 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
 }
 
 /* Returns the index of a new pair of nodes; KD_NONE if there is no space. */
-__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k,
-                                                   zhou_warp_output &capacities) {
-    if (capacities.node == KD_NONE || capacities.node % ZHOU_SEGMENT == 0) {
+__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_warp_output &output) {
+    if (output.node == KD_NONE || output.node % ZHOU_SEGMENT == 0) {
         const uint32_t segment =
             zhou_take_segment(k, &k.count->node_segments, k.node_next, k.segment_capacity,
-                              capacities.node, EXHAUSTED_NODES);
-        capacities.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
+                              output.node, EXHAUSTED_NODES);
+        output.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
     }
-    const uint32_t at = capacities.node;
-    if (capacities.node_count == 0) capacities.node_first = at;
-    capacities.node_count += 2;
-    if (at != KD_NONE) capacities.node += 2;
+    const uint32_t at = output.node;
+    if (output.node_count == 0) output.node_first = at;
+    output.node_count += 2;
+    if (at != KD_NONE) output.node += 2;
     return at;
 }
 
@@ -194,40 +193,40 @@ __device__ __forceinline__ void zhou_put(const zhou_device &k, zhou_small_root *
 }
 
 __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_shared &s,
-                                       zhou_warp_output &capacities, zhou_small_root *root,
+                                       zhou_warp_output &output, zhou_small_root *root,
                                        const zhou_subset &node, uint32_t count) {
     const uint32_t lane = threadIdx.x & 31;
-    zhou_put(k, root, node.at, tritree_leaf(capacities.id_count, count), capacities.node_count);
+    zhou_put(k, root, node.at, tritree_leaf(output.id_count, count), output.node_count);
     const uint32_t low = (uint32_t)node.set, high = (uint32_t)(node.set >> 32);
     const uint32_t below = (1u << lane) - 1;
-    if (capacities.id_count == 0) capacities.id_first = capacities.id;
+    if (output.id_count == 0) output.id_first = output.id;
     for (uint32_t done = 0; done < count;) {
-        if (capacities.id == KD_NONE || capacities.id % ZHOU_SEGMENT == 0) {
+        if (output.id == KD_NONE || output.id % ZHOU_SEGMENT == 0) {
             const uint32_t segment =
                 zhou_take_segment(k, &k.count->id_segments, k.id_next, k.id_segment_capacity,
-                                  capacities.id, EXHAUSTED_LEAVES);
-            capacities.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
-            if (capacities.id_count == 0 && done == 0) capacities.id_first = capacities.id;
+                                  output.id, EXHAUSTED_LEAVES);
+            output.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
+            if (output.id_count == 0 && done == 0) output.id_first = output.id;
         }
-        if (capacities.id == KD_NONE) break;
-        const uint32_t step = min(count - done, ZHOU_SEGMENT - capacities.id % ZHOU_SEGMENT);
+        if (output.id == KD_NONE) break;
+        const uint32_t step = min(count - done, ZHOU_SEGMENT - output.id % ZHOU_SEGMENT);
         const uint32_t first = __popc(low & below) - done;
-        if ((low >> lane & 1) && first < step) k.id_segments[capacities.id + first] = s.id[lane];
+        if ((low >> lane & 1) && first < step) k.id_segments[output.id + first] = s.id[lane];
         const uint32_t second = __popc(low) + __popc(high & below) - done;
         if ((high >> lane & 1) && second < step)
-            k.id_segments[capacities.id + second] = s.id[lane + 32];
+            k.id_segments[output.id + second] = s.id[lane + 32];
         done += step;
-        capacities.id += step;
+        output.id += step;
     }
-    capacities.id_count += count;
+    output.id_count += count;
 }
 
 /* Splits the node: `node` becomes its left child, the right one is pushed. */
 __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared &s,
-                                        zhou_warp_output &capacities, zhou_small_root *root,
+                                        zhou_warp_output &output, zhou_small_root *root,
                                         zhou_subset &node, const zhou_choice &best,
                                         uint32_t waiting) {
-    const uint32_t place = capacities.node_count, pair = zhou_take_pair(k, capacities);
+    const uint32_t place = output.node_count, pair = zhou_take_pair(k, output);
     const int axis = best.side >> 1;
     zhou_put(k, root, node.at, tritree_inner(axis, best.plane, place), place);
     zhou_subset right = node;
@@ -244,7 +243,7 @@ __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared 
 }
 
 __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &s,
-                                       zhou_warp_output &capacities, zhou_small_root *root) {
+                                       zhou_warp_output &output, zhou_small_root *root) {
     const zhou_small_root from = *root;
     zhou_make_candidates(k, s, from);
     zhou_subset node;
@@ -253,27 +252,27 @@ __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &
         node.lo[a] = vec3_axis(from.box.lo, a), node.hi[a] = vec3_axis(from.box.hi, a);
     node.depth = from.depth;
     node.at = KD_NONE;
-    capacities.node_count = capacities.id_count = 0;
-    capacities.node_first = capacities.id_first = KD_NONE;
+    output.node_count = output.id_count = 0;
+    output.node_first = output.id_first = KD_NONE;
     for (uint32_t waiting = 0;;) {
         const uint32_t count = (uint32_t)__popcll(node.set);
         zhou_choice best = zhou_choice_none();
         if (zhou_may_split(&k.costs, count, node.depth, k.max_depth))
             best = zhou_search(k, s, node, count);
         if (best.cost < k.costs.intersect * (float)count) {
-            zhou_split_small(k, s, capacities, root, node, best, waiting++);
+            zhou_split_small(k, s, output, root, node, best, waiting++);
             continue;
         }
-        zhou_write_leaf(k, s, capacities, root, node, count);
+        zhou_write_leaf(k, s, output, root, node, count);
         if (waiting == 0) break;
         node = s.waiting[--waiting];
         __syncwarp();
     }
     if ((threadIdx.x & 31) != 0) return;
     raw_node *raw = k.raw + root->at;
-    raw->split = __uint_as_float(capacities.node_count / 2); /* see size_of */
-    raw->count = capacities.id_count;
-    root->node_first = capacities.node_first, root->id_first = capacities.id_first;
+    raw->split = __uint_as_float(output.node_count / 2); /* see size_of */
+    raw->count = output.id_count;
+    root->node_first = output.node_first, root->id_first = output.id_first;
 }
 
 __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_device k) {
@@ -281,14 +280,14 @@ __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_
     zhou_small_shared &s = shared[threadIdx.x >> 5];
     if (k.count->exhausted) return;
     const uint32_t roots = k.count->roots;
-    zhou_warp_output capacities;
-    capacities.node = capacities.id = KD_NONE;
+    zhou_warp_output output;
+    output.node = output.id = KD_NONE;
     for (;;) {
         uint32_t i = 0;
         if ((threadIdx.x & 31) == 0) i = atomicAdd(&k.count->next_root, 1u);
         i = __shfl_sync(WARP_ALL, i, 0);
         if (i >= roots) return;
-        zhou_build_root(k, s, capacities, k.roots + i);
+        zhou_build_root(k, s, output, k.roots + i);
         __syncwarp();
     }
 }

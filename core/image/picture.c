@@ -211,6 +211,21 @@ static kd_status inspect_radiance(picture_info *out, const char *path, const fil
     return KD_OK;
 }
 
+/* Fails with the list of the kinds of files that are identified. */
+static kd_status fail_unknown(const char *path) {
+    static const char *const names[] = {
+        [PICTURE_PNG] = "PNG", [PICTURE_JPEG] = "JPEG", [PICTURE_BMP] = "BMP",
+        [PICTURE_HDR] = "HDR", [PICTURE_TGA] = "TGA",   [PICTURE_EXR] = "EXR"};
+    enum { KINDS = sizeof names / sizeof *names };
+    char list[KINDS * 8] = "";
+    for (size_t kind = PICTURE_UNKNOWN + 1; kind < KINDS; ++kind) {
+        const char *separator = kind == 1 ? "" : kind + 1 < KINDS ? ", " : " or ";
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", separator, names[kind]);
+    }
+    KD_FAIL(KD_ERROR_INPUT, "%s: unknown image format; expected %s", path, list);
+}
+
 kd_status picture_inspect(picture_info *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT,
@@ -228,8 +243,7 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
         return picture_check_size(path, file, out);
     }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
-    KD_REQUIRE(decoding.is_known, KD_ERROR_INPUT,
-               "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
+    if (!decoding.is_known) return fail_unknown(path);
     if (decoding.height < 0 && decoding.height > INT_MIN)
         decoding.height = -decoding.height; /* top-down BMP */
     out->width = decoding.width;

@@ -46,8 +46,8 @@ uint64_t scalar_bytes(const parts_call *call) {
 }
 
 /* Provides the caller's array on this device: the array itself, or a copy. */
-kd_status bring(const void **out, device_guard *buffer, const void *data, uint64_t bytes,
-                int32_t device) {
+kd_status stage_input(const void **out, device_guard *buffer, const void *data, uint64_t bytes,
+                      int32_t device) {
     *out = data;
     if (!data || bytes == 0 || device_of_pointer(data) == device) return KD_OK;
     KD_TRY(buffer->take(bytes));
@@ -55,7 +55,7 @@ kd_status bring(const void **out, device_guard *buffer, const void *data, uint64
     return device_copy(buffer->memory, data, bytes, NULL);
 }
 
-kd_status bring_queries(chunk *at) {
+kd_status stage_queries(chunk *at) {
     const parts_call *call = at->call;
     const kd_point_array *call_points = &call->query.points;
     const uint64_t scalar = scalar_bytes(call), one = call->parts->dims * scalar;
@@ -65,12 +65,12 @@ kd_status bring_queries(chunk *at) {
     point_array *points = &at->request.points;
     *points = point_array_make(NULL, at->count, call->parts->dims, call->parts->scalar);
     points->stride_bytes = stride;
-    KD_TRY(bring(&points->coordinates, &at->points, from, (at->count - 1) * stride + one,
-                 call->part->device));
+    KD_TRY(stage_input(&points->coordinates, &at->points, from, (at->count - 1) * stride + one,
+                       call->part->device));
     if (call->query.radii)
-        KD_TRY(bring(&at->request.radii, &at->radii,
-                     (const char *)call->query.radii + at->first * scalar, at->count * scalar,
-                     call->part->device));
+        KD_TRY(stage_input(&at->request.radii, &at->radii,
+                           (const char *)call->query.radii + at->first * scalar, at->count * scalar,
+                           call->part->device));
     point_box box;
     return elsewhere ? share_device_scan(&box, points) : KD_OK; /* arrays in host memory were
                                                                    validated before */
@@ -92,7 +92,7 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
     at->request.reach.all = summaries;
     at->request.max_radius = call->query.max_radius;
     at->request.k = nearest ? call->k : 0;
-    KD_TRY(bring_queries(at));
+    KD_TRY(stage_queries(at));
     KD_TRY(clear(&at->fill, count * sizeof(uint32_t)));
     KD_TRY(clear(&at->flags, sizeof(uint32_t)));
     KD_TRY(at->queries_buffer.take(sizeof(uint32_t)));
@@ -118,7 +118,7 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
 }
 
 /* Copies the offsets of the chunk, relative to the first. */
-kd_status bring_begins(chunk *at) {
+kd_status stage_begins(chunk *at) {
     const uint64_t *call_begins = at->call->offsets + at->call->first_row + at->first;
     uint64_t *begins = NULL;
     KD_TRY(KD_RESERVE(begins, at->count + 1));
@@ -323,7 +323,7 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
         find_homes<<<cuda_blocks(at->count, BLOCK), BLOCK>>>(at->request);
         KD_CUDA_LAUNCHED("find_homes");
     }
-    if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
+    if (call->kind == POINTS_FILL) KD_TRY(stage_begins(at));
     /* Each rank begins with its own part, so that the ranks query different parts at the same
        time. */
     const int32_t size = call->parts->size, rank = call->comm->rank;

@@ -380,8 +380,8 @@ static kd_status check_arrays_of(const kd_points *tree, const points_search *sea
 
 /* Copies arrays in device memory to the host, except the queries and rows if these may stay
    (`keep`). */
-static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search *search,
-                       bool keep) {
+static kd_status copy_to_host(host_arrays *arrays, const kd_points *tree, points_search *search,
+                              bool keep) {
     kd_points_query *query = &search->query;
     points_rows *rows = &search->out;
     const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
@@ -424,7 +424,8 @@ static kd_status query_part(const kd_points *tree, const points_search *search) 
     kd_status checked = search->checked;
     parts_call call = call_of(tree, search);
     if (checked == KD_OK)
-        checked = bring(&arrays, tree, &part_search, parts_results_on_device(tree->parts, &call));
+        checked =
+            copy_to_host(&arrays, tree, &part_search, parts_results_on_device(tree->parts, &call));
     if (checked == KD_OK) checked = check_arrays_of(tree, &part_search);
     call = call_of(tree, &part_search);
     return host_arrays_end(&arrays, parts_call_all(tree->parts, &call, checked));

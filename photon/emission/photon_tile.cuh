@@ -4,8 +4,8 @@
          through shared memory, neighbours copying neighbours. A photon has 15 words, an odd number,
          so in shared memory threads access different banks.
    Memory: 60 bytes of shared memory per thread. */
-#ifndef KD_PHOTON_EMISSION_PHOTON_CAPACITY_CUH
-#define KD_PHOTON_EMISSION_PHOTON_CAPACITY_CUH
+#ifndef KD_PHOTON_EMISSION_PHOTON_TILE_CUH
+#define KD_PHOTON_EMISSION_PHOTON_TILE_CUH
 #include "core/device/cuda.h"
 #include "photon/emission/photon.h"
 

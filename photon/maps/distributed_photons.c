@@ -28,8 +28,8 @@ uint64_t distributed_photons_tree_bytes(uint64_t photons) {
 }
 
 /* Gathers the items of every rank on rank 0; rank r sends counts[r * every] of them. */
-static kd_status bring_to_first(ranks *comm, const void *part, uint64_t bytes,
-                                const uint64_t *counts, uint64_t every, void *into) {
+static kd_status gather_on_first(ranks *comm, const void *part, uint64_t bytes,
+                                 const uint64_t *counts, uint64_t every, void *into) {
     const uint64_t size = (uint64_t)comm->size, rank = (uint64_t)comm->rank;
     uint64_t *begins = NULL;
     KD_TRY(KD_RESERVE_ZEROED(begins, 2 * (size + 1)));
@@ -93,11 +93,11 @@ static kd_status gather_positions(arrivals *arrivals, ranks *comm, const photon_
         KD_TRY(KD_RESERVE(arrivals->came, arrivals->all));
         KD_TRY(KD_RESERVE(arrivals->runs, arrivals->all_runs));
     }
-    KD_TRY(bring_to_first(comm, arrivals->local, sizeof *arrivals->local, arrivals->counts, 2,
-                          arrivals->came));
+    KD_TRY(gather_on_first(comm, arrivals->local, sizeof *arrivals->local, arrivals->counts, 2,
+                           arrivals->came));
     memory_free(arrivals->local);
     arrivals->local = NULL;
-    return bring_to_first(comm, runs, sizeof *runs, arrivals->counts + 1, 2, arrivals->runs);
+    return gather_on_first(comm, runs, sizeof *runs, arrivals->counts + 1, 2, arrivals->runs);
 }
 
 kd_status distributed_photons_whole_tree(pointtree *out, ranks *comm, const photon_list *list,

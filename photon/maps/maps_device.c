@@ -150,7 +150,7 @@ kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *tiles,
 }
 
 /* Copies beams to the device. */
-static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *beams) {
+static kd_status upload_beams(photon_maps_cuda *maps, const beam_set *beams) {
     device_buffer *to = &maps->beam_memory;
     beam_view *out = &maps->beams;
     const uint64_t whole = beams->count * sizeof *beams->beams,
@@ -179,7 +179,7 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
     photon_list_close(&list);
     if (status != KD_OK) return status;
     if (!(options->radius > 0)) map->radius = beams.radius;
-    status = bring_beams(maps, &beams);
+    status = upload_beams(maps, &beams);
     beam_set_close(&beams);
     return status;
 }

@@ -140,8 +140,8 @@ __device__ __forceinline__ void for_accepted(const packet_list<CAPACITY> &list, 
 }
 
 /* Leaves members to one warp each. */
-__device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t which,
-                                            unsigned members) {
+__device__ __forceinline__ void list_individually(const gather_work &work, uint32_t which,
+                                                  unsigned members) {
     uint32_t first = 0;
     if (lane_id() == 0) first = atomicAdd(work.alone.count, (uint32_t)__popc(members));
     first = __shfl_sync(ALL, first, 0);
@@ -239,9 +239,9 @@ __launch_bounds__(32 * WARPS,
         left &= ~group.members;
         if (__popc(group.members) < TOGETHER_MIN ||
             !within_of_all(work, scratch[warp], lane, group))
-            leave_alone(work, lane.which, group.members);
+            list_individually(work, lane.which, group.members);
     }
-    if (left) leave_alone(work, lane.which, left);
+    if (left) list_individually(work, lane.which, left);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -425,9 +425,9 @@ __launch_bounds__(32 * WARPS,
         if (count <= lane_scratch.CAPACITY)
             nearest_of_all(work, lane_scratch.list, count, lane, group.joins, last2);
         else
-            leave_alone(work, lane.which, group.members);
+            list_individually(work, lane.which, group.members);
     }
-    if (left) leave_alone(work, lane.which, left);
+    if (left) list_individually(work, lane.which, left);
 }
 
 } // namespace photon_gathering_cuda

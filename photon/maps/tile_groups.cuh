@@ -98,8 +98,8 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
 }
 
 /* Adds what a lane has found to its lookup. */
-__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which,
-                                      const tile_lookup &lookup) {
+__device__ __forceinline__ void add_result(pending_scratch &scratch, uint32_t which,
+                                           const tile_lookup &lookup) {
     add_units(scratch.lit, which, lookup.lit);
     add_units(scratch.dark, which, lookup.dark);
     const uint32_t flags =
@@ -261,7 +261,7 @@ static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_ke
         tile_see(&lookup, &tile, p);
         const float part = triangle_kernel_integral(lookup.kernel, p[0], p[1], p[2], tile.normal);
         tile_add(&lookup, &tile, tile_weight(&lookup, &tile, TILE_COSINE), part);
-        bring(scratch, which, lookup);
+        add_result(scratch, which, lookup);
     }
     __syncwarp();
 }
@@ -353,7 +353,7 @@ __device__ __forceinline__ bool intersect_group(const measure_work &work, pendin
     }
     if (group->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
     if (group->is_valid) {
-        bring(scratch, group->slot_of_lookup, group->lookup);
+        add_result(scratch, group->slot_of_lookup, group->lookup);
         atomicAdd(&scratch.candidates[group->slot_of_lookup], group->lookup.tested);
     }
     __syncwarp();

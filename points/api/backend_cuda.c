@@ -110,22 +110,22 @@ static kd_status check_queries(device_call_request *search) {
 }
 
 /* Makes an array of points accessible to the device. */
-static kd_status bring_points(points_call *call, point_array *points) {
+static kd_status stage_points(points_call *call, point_array *points) {
     const point_array array = *points;
     const uint64_t one = array.dims * point_scalar_bytes(array.scalar);
-    return points_call_bring_in(call, &points->coordinates, array.coordinates,
-                                array.count ? (array.count - 1) * array.stride_bytes + one : 0);
+    return points_call_stage_input(call, &points->coordinates, array.coordinates,
+                                   array.count ? (array.count - 1) * array.stride_bytes + one : 0);
 }
 
-static kd_status bring_queries(device_call_request *search) {
+static kd_status stage_queries(device_call_request *search) {
     points_call *call = &search->call;
     point_query_cuda *q = &call->query;
     const kd_points_query *query = &search->search->query;
     const point_scalar scalar = search->tree->tree.scalar;
     const uint64_t scalar_bytes = point_scalar_bytes(scalar);
     q->points = points_queries(search->tree, &query->points);
-    KD_TRY(bring_points(call, &q->points));
-    KD_TRY(points_call_bring_in(call, &q->radii, query->radii, search->rows * scalar_bytes));
+    KD_TRY(stage_points(call, &q->points));
+    KD_TRY(points_call_stage_input(call, &q->radii, query->radii, search->rows * scalar_bytes));
     q->coherent = query->coherent != 0;
     const point_array radii = {q->radii, q->radii ? search->rows : 0, scalar_bytes, 1, scalar};
     call->radii = radii;
@@ -143,7 +143,7 @@ static kd_status begin(device_call_request *request, const kd_points *tree,
         search->calls == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
     memset(&request->self_query, 0, sizeof request->self_query);
     KD_TRY(points_call_begin(call, tree, query));
-    if (search->calls == POINTS_QUERIES) KD_TRY(bring_queries(request));
+    if (search->calls == POINTS_QUERIES) KD_TRY(stage_queries(request));
     call->query.k = search->kind == POINTS_NEAREST ? search->k : 0;
     call->query.method = points_call_method(call, query, call->query.k);
     if (needs_whole(request)) {
@@ -152,13 +152,13 @@ static kd_status begin(device_call_request *request, const kd_points *tree,
     }
     if (search->calls == POINTS_BOXES) {
         request->boxes = points_boxes(tree, search);
-        KD_TRY(bring_points(call, &request->boxes.lo));
-        return bring_points(call, &request->boxes.hi);
+        KD_TRY(stage_points(call, &request->boxes.lo));
+        return stage_points(call, &request->boxes.hi);
     }
     request->self_query.skips = query->skip_self != 0;
-    return points_call_bring_out(call, (void **)&request->self_query.order, search->order,
-                                 (uint64_t)call->on->index.tree.count * sizeof *search->order,
-                                 false);
+    return points_call_stage_output(call, (void **)&request->self_query.order, search->order,
+                                    (uint64_t)call->on->index.tree.count * sizeof *search->order,
+                                    false);
 }
 
 /* Converts input indices to the caller's ids in the requested order array. */
@@ -269,8 +269,8 @@ static kd_status count(const kd_points *tree, const points_search *search) {
     kd_status status = KD_OK;
     uint64_t *sums = NULL, *layer_offsets = NULL;
     KD_TRY_GOTO(begin(&call, tree, search));
-    KD_TRY_GOTO(points_call_bring_out(&call.call, (void **)&sums, search->out.sums,
-                                      (call.rows + 1) * sizeof *sums, false));
+    KD_TRY_GOTO(points_call_stage_output(&call.call, (void **)&sums, search->out.sums,
+                                         (call.rows + 1) * sizeof *sums, false));
     KD_TRY_GOTO(count_to(&call, sums, &layer_offsets));
     KD_TRY_GOTO(rename_order(&call));
 done:
@@ -336,15 +336,16 @@ static kd_status fill(const kd_points *tree, const points_search *search) {
     KD_TRY_GOTO(begin(&request, tree, search));
     const uint64_t rows = request.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
     call->asynchronous = false; /* the number of results is needed on the host */
-    KD_TRY_GOTO(points_call_bring_in(call, &data, search->offsets, rows * sizeof *right));
+    KD_TRY_GOTO(points_call_stage_input(call, &data, search->offsets, rows * sizeof *right));
     KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
     KD_TRY_GOTO(count_to(&request, right, &layer_offsets));
     KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)data, right, rows, call->stream));
     KD_TRY_GOTO(device_copy(&answers, right + rows - 1, sizeof answers, call->stream));
     KD_TRY_GOTO(device_stream_wait(call->stream));
-    KD_TRY_GOTO(points_call_bring_out(call, (void **)&q->ids, search->out.ids,
-                                      answers * sizeof *q->ids, false));
-    KD_TRY_GOTO(points_call_bring_out(call, &q->dist2, search->out.dist2, answers * scalar, false));
+    KD_TRY_GOTO(points_call_stage_output(call, (void **)&q->ids, search->out.ids,
+                                         answers * sizeof *q->ids, false));
+    KD_TRY_GOTO(
+        points_call_stage_output(call, &q->dist2, search->out.dist2, answers * scalar, false));
     if (answers > 0)
         KD_TRY_GOTO(layer_offsets ? fill_layers(&request, right, layer_offsets, answers)
                                   : fill_one(&request, right, answers));

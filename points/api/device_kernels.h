@@ -71,7 +71,7 @@ KD_DEVICE_CALL(dynamic_marks_read,
                (dynamic_found * out, dynamic_found *dynamic, const dynamic_ids *ids, void *stream));
 /* Moves the points in `hits` to `tombstones` and sets them to NaN in the leaves, where no search
    finds them. */
-KD_DEVICE_CALL(dynamic_let_go, (const dynamic_layer *layer, void *stream));
+KD_DEVICE_CALL(dynamic_set_tombstones, (const dynamic_layer *layer, void *stream));
 /* Collects the remaining points of the layer in the order of its input: packed coordinates, and
    ids, both from index `first` on. */
 KD_DEVICE_CALL(dynamic_gather, (const dynamic_layer *layer, uint64_t first, void *coordinates,

@@ -204,14 +204,14 @@ static kd_status mark(marks *work, const points_dynamic *dynamic, const uint32_t
     return KD_OK;
 }
 
-static kd_status let_go(marks *work, points_dynamic *dynamic) {
+static kd_status set_tombstones(marks *work, points_dynamic *dynamic) {
     for (int l = 0; l < dynamic->count; ++l)
         if (work->result.hits[l])
             KD_TRY(points_cuda_open_tombstones(dynamic->layers[l].tree->cuda, work->stream));
     for (int l = 0; l < dynamic->count; ++l) {
         if (!work->result.hits[l]) continue;
         work->layers[l].tombstones = dynamic->layers[l].tree->cuda->tombstones;
-        KD_TRY(dynamic_let_go(&work->layers[l], work->stream));
+        KD_TRY(dynamic_set_tombstones(&work->layers[l], work->stream));
         dynamic->layers[l].tombstones.count += work->result.hits[l];
     }
     return device_stream_wait(work->stream);
@@ -242,7 +242,7 @@ kd_status points_device_remove(kd_points *tree, const uint32_t *ids, uint64_t co
     work.stream = tree->options.stream;
     KD_TRY(device_enter(tree->cuda->device, &previous));
     kd_status status = mark(&work, tree->dynamic, ids);
-    if (status == KD_OK) status = let_go(&work, tree->dynamic);
+    if (status == KD_OK) status = set_tombstones(&work, tree->dynamic);
     device_pool_release(work.memory, work.stream);
     if (status == KD_OK) {
         status = build_the_thin_there(tree);

@@ -170,7 +170,7 @@ extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *dynam
     return device_stream_wait(stream);
 }
 
-extern "C" kd_status dynamic_let_go(const dynamic_layer *layer, void *stream) {
+extern "C" kd_status dynamic_set_tombstones(const dynamic_layer *layer, void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     const uint32_t count = layer->tree->tree.count, words = (uint32_t)dynamic_words(count);
     if (count == 0) return KD_OK;

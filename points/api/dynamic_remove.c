@@ -101,7 +101,7 @@ static void empty_slot(kd_points *tree, uint32_t slot) {
         ((float *)(uintptr_t)bucket.at)[lane] = NAN;
 }
 
-static void let_go(points_layer *layer, const uint8_t *hits) {
+static void set_tombstones(points_layer *layer, const uint8_t *hits) {
     for (uint32_t i = 0; i < layer->tree->tree.count; ++i) {
         if (!hits[i]) continue;
         layer->tombstones.flags[i] = 1;
@@ -151,7 +151,7 @@ static kd_status remove_on_cpu(kd_points *tree, removal *work) {
         KD_TRY_GOTO(tombstones_open(&dynamic->layers[l].tombstones, dynamic->layers[l].tree));
     for (int l = 0; l < dynamic->count; ++l) {
         const uint32_t count = dynamic->layers[l].tree->tree.count;
-        let_go(&dynamic->layers[l], hits + at);
+        set_tombstones(&dynamic->layers[l], hits + at);
         at += count;
     }
     status = build_the_thin(tree);

@@ -92,8 +92,8 @@ kd_status points_call_take(points_call *call, void **out, uint64_t bytes) {
     return KD_OK;
 }
 
-kd_status points_call_bring_in(points_call *call, const void **out, const void *data,
-                               uint64_t bytes) {
+kd_status points_call_stage_input(points_call *call, const void **out, const void *data,
+                                  uint64_t bytes) {
     *out = data;
     if (!data || bytes == 0 || device_of_pointer(data) == call->on->device) return KD_OK;
     call->asynchronous = false;
@@ -108,8 +108,8 @@ kd_status points_call_bring_in(points_call *call, const void **out, const void *
     return device_copy(copy, data, bytes, call->stream);
 }
 
-kd_status points_call_bring_out(points_call *call, void **out, void *target, uint64_t bytes,
-                                bool write_once) {
+kd_status points_call_stage_output(points_call *call, void **out, void *target, uint64_t bytes,
+                                   bool write_once) {
     *out = target;
     if (!target || bytes == 0 || device_of_pointer(target) == call->on->device) return KD_OK;
     assert(call->back_count < CALL_BACK_MAX);
@@ -129,11 +129,11 @@ kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint6
                                  uint32_t k) {
     point_query_cuda *q = &call->query;
     const uint64_t answers = count * k, scalar = point_scalar_bytes(call->on->index.tree.scalar);
-    KD_TRY(
-        points_call_bring_out(call, (void **)&q->ids, out->ids, answers * sizeof *out->ids, true));
-    KD_TRY(points_call_bring_out(call, &q->dist2, out->dist2, answers * scalar, true));
-    return points_call_bring_out(call, (void **)&q->counts, out->counts,
-                                 count * sizeof *out->counts, true);
+    KD_TRY(points_call_stage_output(call, (void **)&q->ids, out->ids, answers * sizeof *out->ids,
+                                    true));
+    KD_TRY(points_call_stage_output(call, &q->dist2, out->dist2, answers * scalar, true));
+    return points_call_stage_output(call, (void **)&q->counts, out->counts,
+                                    count * sizeof *out->counts, true);
 }
 
 point_query_method points_call_method(const points_call *call, const kd_points_query *query,

@@ -49,12 +49,12 @@ kd_status points_call_take(points_call *call, void **out, uint64_t bytes);
 /* Provides the query's scratch: the caller's, if it is large enough. */
 kd_status points_call_give_scratch(points_call *call);
 /* Makes the caller's input accessible to the device. */
-kd_status points_call_bring_in(points_call *call, const void **out, const void *data,
-                               uint64_t bytes);
+kd_status points_call_stage_input(points_call *call, const void **out, const void *data,
+                                  uint64_t bytes);
 /* Provides memory accessible to the device for a result; `write_once`: kernels write it once and do
    not read it. */
-kd_status points_call_bring_out(points_call *call, void **out, void *target, uint64_t bytes,
-                                bool write_once);
+kd_status points_call_stage_output(points_call *call, void **out, void *target, uint64_t bytes,
+                                   bool write_once);
 /* Prepares the rows of a call for the k nearest neighbours of `count` queries. */
 kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint64_t count,
                                  uint32_t k);

@@ -131,18 +131,18 @@ static bool finds_keys(const point_target *target) {
 }
 
 /* Finds the `slots` nearest points within the bound; or, if `within`, all points within it, of
-   which it stores only the first `slots`. Returns the number found. `capacity` is the buffer for
+   which it stores only the first `slots`. Returns the number found. `scratch` is the buffer for
    the results. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
-                     uint32_t slots, void *capacity, uint32_t *near) {
+                     uint32_t slots, void *scratch, uint32_t *near) {
     const point_metric *metric = work->queries->metric;
     const pointtree_nd_view *tree = &work->target->tree;
     const leafindex *index = work->target->index;
     const double *wide = (const double *)query;
-    neighbour_nd *out = (neighbour_nd *)capacity;
+    neighbour_nd *out = (neighbour_nd *)scratch;
     if (finds_keys(work->target)) {
         const float *at = (const float *)query;
-        uint64_t *keys = (uint64_t *)capacity;
+        uint64_t *keys = (uint64_t *)scratch;
         return within ? leafindex_within_keys(index, at, (float)bound2, slots, keys)
                       : leafindex_nearest_keys(index, at, slots, (float)bound2, keys, near);
     }
@@ -154,10 +154,10 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */
-static uint32_t put_in_order(const query_work *work, const query_row_request *query, void *capacity,
+static uint32_t put_in_order(const query_work *work, const query_row_request *query, void *scratch,
                              uint32_t count) {
-    uint64_t *keys = (uint64_t *)capacity;
-    neighbour_nd *list = (neighbour_nd *)capacity;
+    uint64_t *keys = (uint64_t *)scratch;
+    neighbour_nd *list = (neighbour_nd *)scratch;
     const bool are_keys = finds_keys(work->target);
     if (work->offsets && are_keys) leaf_keys_sort(keys, count);
     if (work->offsets && !are_keys) neighbour_nd_sort(list, count);
@@ -185,7 +185,7 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
 
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
-static uint32_t find_row(const query_work *work, const query_row_request *query, void *capacity,
+static uint32_t find_row(const query_work *work, const query_row_request *query, void *scratch,
                          uint32_t *near) {
     const double bound2 = query_bound2(work, query->at);
     const uint64_t i = query->row;
@@ -197,15 +197,15 @@ static uint32_t find_row(const query_work *work, const query_row_request *query,
         if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
         slots = (uint32_t)(work->offsets[i + 1] - at) + query->more;
     }
-    uint32_t count = find(work, query->place, bound2, within, slots, capacity, near);
+    uint32_t count = find(work, query->place, bound2, within, slots, scratch, near);
     if (work->counts) return count - query->more;
     if (work->offsets && count != slots) return KD_NONE;
-    if (work->offsets || query->more) count = put_in_order(work, query, capacity, count);
+    if (work->offsets || query->more) count = put_in_order(work, query, scratch, count);
     if (finds_keys(work->target)) {
-        put_keys(work, at, (const uint64_t *)capacity, count);
+        put_keys(work, at, (const uint64_t *)scratch, count);
         return count;
     }
-    const neighbour_nd *list = (const neighbour_nd *)capacity;
+    const neighbour_nd *list = (const neighbour_nd *)scratch;
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, list[j].id, list[j].dist2);
     return count;
 }
@@ -231,40 +231,39 @@ typedef struct query_scratch {
     query_row_request last; /* the previous query; row UINT64_MAX: none */
 } query_scratch;
 
-static void scratch_open(query_scratch *capacity) {
-    capacity->bytes = sizeof capacity->on_stack;
-    capacity->at = capacity->on_stack;
-    capacity->owned = NULL;
-    capacity->near = 0;
-    capacity->last.row = UINT64_MAX;
+static void scratch_open(query_scratch *scratch) {
+    scratch->bytes = sizeof scratch->on_stack;
+    scratch->at = scratch->on_stack;
+    scratch->owned = NULL;
+    scratch->near = 0;
+    scratch->last.row = UINT64_MAX;
 }
 
-static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t needed) {
-    if (needed <= capacity->bytes) return true;
-    memory_free(capacity->owned);
-    if (memory_reserve(&capacity->owned, needed, 1) != KD_OK) {
+static bool scratch_grow(query_scratch *scratch, query_work *work, uint64_t needed) {
+    if (needed <= scratch->bytes) return true;
+    memory_free(scratch->owned);
+    if (memory_reserve(&scratch->owned, needed, 1) != KD_OK) {
         atomic_store(&work->unmet_bytes, needed);
-        capacity->owned = NULL;
+        scratch->owned = NULL;
         return false;
     }
-    capacity->at = capacity->owned;
-    capacity->bytes = needed;
+    scratch->at = scratch->owned;
+    scratch->bytes = needed;
     return true;
 }
 
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
-static bool answer_again(query_work *work, const query_row_request *query,
-                         query_scratch *capacity) {
+static bool answer_again(query_work *work, const query_row_request *query, query_scratch *scratch) {
     const point_array *points = &work->queries->points;
     if (work->counts || work->offsets || work->self_query || query->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
-    const query_row_request last = capacity->last;
+    const query_row_request last = scratch->last;
     const bool again = last.row != UINT64_MAX &&
                        memcmp(point_array_at(points, query->at), point_array_at(points, last.at),
                               points->dims * point_scalar_bytes(points->scalar)) == 0;
-    capacity->last = *query;
+    scratch->last = *query;
     if (!again) return false;
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
     const uint64_t from = last.row * work->k, to = query->row * work->k;
@@ -278,10 +277,10 @@ static bool answer_again(query_work *work, const query_row_request *query,
 }
 
 /* Processes one query; returns false if memory is exhausted. */
-static bool answer(query_work *work, const query_row_request *query, query_scratch *capacity) {
-    if (answer_again(work, query, capacity)) return true;
-    if (!scratch_grow(capacity, work, scratch_bytes(work, query))) return false;
-    const uint32_t count = find_row(work, query, capacity->at, &capacity->near);
+static bool answer(query_work *work, const query_row_request *query, query_scratch *scratch) {
+    if (answer_again(work, query, scratch)) return true;
+    if (!scratch_grow(scratch, work, scratch_bytes(work, query))) return false;
+    const uint32_t count = find_row(work, query, scratch->at, &scratch->near);
     if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
     if (work->counts) work->counts[query->row] = count;
     if (work->counts || work->offsets) return true;
@@ -317,15 +316,15 @@ static void report_piece(void *context, int64_t begin, int64_t end, int thread) 
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
-    query_scratch capacity;
-    scratch_open(&capacity);
+    query_scratch scratch;
+    scratch_open(&scratch);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
         const query_row_request query = {point_array_at(&work->queries->points, i), i, i, KD_NONE,
                                          0};
-        if (!answer(work, &query, &capacity)) break;
+        if (!answer(work, &query, &scratch)) break;
     }
-    memory_free(capacity.owned);
+    memory_free(scratch.owned);
 }
 
 /* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
@@ -351,15 +350,15 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
     const point_target *target = work->target;
     const uint32_t *renamed = target->renamed;
     const leaf_shape shape = leaf_shape_of(target->tree.count);
-    query_scratch capacity;
-    scratch_open(&capacity);
+    query_scratch scratch;
+    scratch_open(&scratch);
     bool goes_on = true;
     for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
         leaf_points leaf = {NULL, NULL, 0};
         const uint32_t filled = leaf_members(&shape, s, nodes);
         if (!target->tree.coordinates) leaf = leafindex_bucket(target->index, s);
-        capacity.near = s / LEAF_GROUP;
+        scratch.near = s / LEAF_GROUP;
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
             float copied[3];
             const void *place;
@@ -369,10 +368,10 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
                                              work->self_query->skips ? id : KD_NONE,
                                              work->self_query->skips};
             if (order) work->self_query->order[node] = renamed ? renamed[id] : id;
-            goes_on = answer(work, &query, &capacity);
+            goes_on = answer(work, &query, &scratch);
         }
     }
-    memory_free(capacity.owned);
+    memory_free(scratch.owned);
 }
 
 static kd_status answer_all(query_work *work, void *scratch) {

@@ -109,7 +109,7 @@ kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
 }
 
 /* Partitions the list of an axis down to a level. */
-template <typename real> kd_status bring_down(plan<real> *p, uint32_t axis, uint32_t level) {
+template <typename real> kd_status advance_list(plan<real> *p, uint32_t axis, uint32_t level) {
     uint32_t **list = &p->sort.list[axis], **target = &p->sort.list[p->s.dims];
     const uint32_t depth = p->depth[axis];
     if (depth == level) return KD_OK;
@@ -140,7 +140,7 @@ template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
     if (widest) KD_TRY(widest::choose_level<real>(widest_tree(p), level, stream));
     for (uint32_t axis = 0; axis < p->s.dims; ++axis)
         if (widest || axis == level % p->s.dims || level - p->depth[axis] == MOVE_BITS)
-            KD_TRY(bring_down(p, axis, level));
+            KD_TRY(advance_list(p, axis, level));
     take_nodes<<<cuda_blocks(1u << level, BLOCK), BLOCK, 0, stream>>>(p->s, lists_of(p), level);
     KD_CUDA_LAUNCHED("take_nodes");
     write_sides<real><<<cuda_blocks(p->ids, BLOCK * POINTS_PER_THREAD), BLOCK, 0, stream>>>(
@@ -196,7 +196,7 @@ template <typename real> kd_status split_levels(plan<real> *p, point_build_stage
     }
     KD_TRY(point_build_stages_begin(stages, POINT_STAGE_MOVE, 0, p->sort.stream));
     for (uint32_t level = 0; level < bottom; ++level) KD_TRY(split_level(p, level));
-    for (uint32_t axis = 0; axis < p->s.dims; ++axis) KD_TRY(bring_down(p, axis, bottom));
+    for (uint32_t axis = 0; axis < p->s.dims; ++axis) KD_TRY(advance_list(p, axis, bottom));
     KD_TRY(point_build_stages_begin(stages, POINT_STAGE_BOTTOM, 0, p->sort.stream));
     return widest ? finish_all<true, real>(p->s, lists_of(p), p->height, bottom, p->sort.stream)
                   : finish_all<false, float>(p->s, lists_of(p), p->height, bottom, p->sort.stream);

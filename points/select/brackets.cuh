@@ -24,7 +24,7 @@ constexpr int AIM_NODES = 1 << (GROUP_LEVELS - 1);
 
 /* Errors that a node passes on to its children. */
 struct aimed {
-    float doubt; /* variance of the number of sampled points on the wrong side */
+    float side_variance; /* variance of the number of sampled points on the wrong side */
     /* bias of that number, as the middle is not at the wanted rank */
     float error;
     float left; /* sampled points that should go left */
@@ -128,13 +128,13 @@ __device__ void aim_end(aim_shared &sh, const segment &segment, float sigmas) {
                 q = ((float)segment.left + 0.5f) / n;
     const float sample_variance = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n),
                 part = fmaxf(q, 1.0f - q);
-    float doubt = 0, error = 0;
+    float side_variance = 0, error = 0;
     if (DEPTH) {
-        doubt = sh.node[above].doubt;
+        side_variance = sh.node[above].side_variance;
         error = sh.node[above].error +
                 fabsf((float)count_of_node<CLUSTER>(sh, node & ~1) - sh.node[above].left);
     }
-    const float variance = sample_variance + DOUBT * part * part * doubt;
+    const float variance = sample_variance + DOUBT * part * part * side_variance;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
     narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has
@@ -143,7 +143,7 @@ __device__ void aim_end(aim_shared &sh, const segment &segment, float sigmas) {
     if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
     sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);
     sh.target[threadIdx.x] = target;
-    if (!upper) sh.node[h] = {variance + 0.5f * doubt, error, q * m};
+    if (!upper) sh.node[h] = {variance + 0.5f * side_variance, error, q * m};
 }
 
 /* Assigns the samples to the children by the middle of their node's bracket, the key at which the

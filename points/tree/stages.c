@@ -15,7 +15,7 @@ void point_build_stages_close(point_build_stages *owned) {
 }
 
 void point_build_stages_clear(point_build_stages *stages) {
-    stages->stretches = 0;
+    stages->intervals = 0;
     memset(stages->bytes, 0, sizeof stages->bytes);
 }
 
@@ -23,25 +23,25 @@ kd_status point_build_stages_begin(point_build_stages *stages, point_stage stage
                                    void *stream) {
     if (!stages) return KD_OK;
     stages->bytes[stage] += bytes;
-    if (stages->stretches > 0 && stages->stage[stages->stretches - 1] == stage) return KD_OK;
-    KD_REQUIRE(stages->stretches + 1 < stages->marks.count, KD_ERROR_RUNTIME,
+    if (stages->intervals > 0 && stages->stage[stages->intervals - 1] == stage) return KD_OK;
+    KD_REQUIRE(stages->intervals + 1 < stages->marks.count, KD_ERROR_RUNTIME,
                "a build has more than %d changes of stage, the limit of its timer",
                stages->marks.count - 1);
-    stages->stage[stages->stretches] = stage;
-    return device_marks_record(&stages->marks, stages->stretches++, stream);
+    stages->stage[stages->intervals] = stage;
+    return device_marks_record(&stages->marks, stages->intervals++, stream);
 }
 
 kd_status point_build_stages_end(point_build_stages *stages, void *stream) {
-    return stages ? device_marks_record(&stages->marks, stages->stretches, stream) : KD_OK;
+    return stages ? device_marks_record(&stages->marks, stages->intervals, stream) : KD_OK;
 }
 
 kd_status point_build_stages_read(const point_build_stages *stages, double seconds[POINT_STAGES]) {
     memset(seconds, 0, POINT_STAGES * sizeof *seconds);
-    if (stages->stretches == 0) return KD_OK;
+    if (stages->intervals == 0) return KD_OK;
     device_marks recorded = stages->marks;
-    double stretch[DEVICE_MARKS_MAX];
-    recorded.count = stages->stretches + 1;
-    KD_TRY(device_marks_read(&recorded, stretch));
-    for (int i = 0; i < stages->stretches; ++i) seconds[stages->stage[i]] += stretch[i];
+    double interval[DEVICE_MARKS_MAX];
+    recorded.count = stages->intervals + 1;
+    KD_TRY(device_marks_read(&recorded, interval));
+    for (int i = 0; i < stages->intervals; ++i) seconds[stages->stage[i]] += interval[i];
     return KD_OK;
 }

@@ -20,7 +20,7 @@ extern const char *const point_stage_names[POINT_STAGES];
 typedef struct point_build_stages {
     device_marks marks; /* events at the beginning of each interval and at the end of the last */
     point_stage stage[DEVICE_MARKS_MAX];
-    int stretches; /* intervals of the last build; 0: the builder does not measure them */
+    int intervals; /* intervals of the last build; 0: the builder does not measure them */
     double bytes[POINT_STAGES];
     const char *const *names; /* POINT_STAGES names; a builder may have its own */
 } point_build_stages;

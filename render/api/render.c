@@ -368,7 +368,7 @@ static kd_status check_distributed(const frame *frame) {
 }
 
 /* Releases the device as soon as it is no longer needed. */
-static void leave_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
+static void release_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
     if (!frame->device_frame || !keeping->done_with || ranks_shared(frame->comm)) return;
     job_stage_begin(frame->job, "free", 0);
     frame_cuda_close(device_frame);
@@ -419,7 +419,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(check_distributed(&frame));
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
     if (status == KD_OK || status == KD_INTERRUPTED) {
-        leave_device(&frame, &device_frame, keeping);
+        release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
         if (developed != KD_OK) status = developed;
     }

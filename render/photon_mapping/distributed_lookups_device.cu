@@ -78,7 +78,7 @@ kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *
 }
 
 /* All-gather of a list, with offsets converted to bytes. */
-kd_status bring_all(ranks *comm, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
+kd_status gather_list(ranks *comm, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
     uint64_t *in_bytes = NULL;
     KD_TRY(KD_RESERVE(in_bytes, (uint64_t)comm->size + 1));
     for (int32_t r = 0; r <= comm->size; ++r) in_bytes[r] = begins[r] * bytes;
@@ -87,7 +87,7 @@ kd_status bring_all(ranks *comm, device_buffer *list, const uint64_t *begins, ui
     return status;
 }
 
-kd_status bring_requests(photon_cuda *device_photons, ranks *comm, const places *at) {
+kd_status gather_requests(photon_cuda *device_photons, ranks *comm, const places *at) {
     lookups_received *received = &device_photons->received;
     const uint64_t first = at->packets[comm->rank], packets = at->packets[comm->rank + 1] - first;
     KD_TRY(put_own(&received->requests, &device_photons->requests, at->requests, comm,
@@ -101,8 +101,8 @@ kd_status bring_requests(photon_cuda *device_photons, ranks *comm, const places 
         KD_CUDA_LAUNCHED("shift_packets");
     }
     KD_TRY(device_wait());
-    KD_TRY(bring_all(comm, &received->requests, at->requests, sizeof(eye_request)));
-    return bring_all(comm, &received->packets, at->packets, sizeof(eye_packet));
+    KD_TRY(gather_list(comm, &received->requests, at->requests, sizeof(eye_request)));
+    return gather_list(comm, &received->packets, at->packets, sizeof(eye_packet));
 }
 
 const photon_map_view *map_of(const photon_view *view, int m) {
@@ -157,7 +157,7 @@ kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view
                (unsigned long long)at->requests[comm->size]);
     if (at->requests[comm->size] == 0) return KD_OK;
     KD_TRY(reserve_received(&device_photons->received, comm, at));
-    KD_TRY(bring_requests(device_photons, comm, at));
+    KD_TRY(gather_requests(device_photons, comm, at));
     KD_TRY(sum_all(device_photons, comm, view, at));
     return fill_local(device_photons, comm, view, at);
 }

@@ -299,7 +299,7 @@ static void view_maps(progressive_state *state, const frame *frame, uint32_t pas
 }
 
 /* For passes after the first: a map that was empty in pass 0 is not emitted again. */
-static void leave_out_empty(photon_options *options, const frame *frame) {
+static void omit_empty_maps(photon_options *options, const frame *frame) {
     const double *radius = frame->carried + CARRIED_RADIUS;
     options->radius = 1; /* any value above 0 skips the search for a radius, which is not used */
     if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
@@ -320,7 +320,7 @@ static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pa
     if (ranks_shared(frame->comm) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
     next.pass = pass + 1;
-    leave_out_empty(&next, frame);
+    omit_empty_maps(&next, frame);
     maps_ahead_begin(&state->ahead, &state->device_photons, frame, &next, walks_trees(state));
 }
 
@@ -336,7 +336,7 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
         frame->distributed && !(frame->device_frame && first && !(frame->options->radius > 0));
     state->device_photons.distributed = options->distributed && frame->device_frame;
     photon_limit_time(options, frame, pass == 0);
-    if (!first) leave_out_empty(options, frame);
+    if (!first) omit_empty_maps(options, frame);
     KD_TRY(frame->device_frame ? make_device_maps(state, frame, first)
                                : make_maps(state, frame, first));
     frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)

@@ -102,7 +102,7 @@ static void test_planar_triangles_get_a_flat_cell(void **state) {
             triangle_set set = triangle_set_floor(4u << i / 2, i % 2);
             tritree tree = build_once(*row, &set, &options, "floor", set.input.triangle_count);
             assert_int_equal(tritree_check(&tree), KD_OK);
-            assert_int_equal(tiles_in_the_air(&tree, 0, tree.box), 0);
+            assert_int_equal(count_tiles_off_floor(&tree, 0, tree.box), 0);
             tritree_close(&tree);
             triangle_set_close(&set);
         }
@@ -155,10 +155,10 @@ static void test_insufficient_memory_is_rejected(void **state) {
 }
 
 /* Plans capacities that are too small until they have been doubled several times. */
-static const tritree_builder_cuda *generous;
+static const tritree_builder_cuda *original_builder;
 static uint32_t doublings;
-static void plan_poorly(tritree_build_cuda *build) {
-    generous->plan(build);
+static void plan_too_little(tritree_build_cuda *build) {
+    original_builder->plan(build);
     if (build->doubled < doublings) build->node_capacity = 4;
 }
 
@@ -175,8 +175,8 @@ static void test_capacity_grows(void **state) {
         tritree_build_memory memory;
         tritree_built built;
         tritree tree = build_once(*row, &set, &options, "soup", set.input.triangle_count);
-        generous = *row;
-        poor.plan = plan_poorly;
+        original_builder = *row;
+        poor.plan = plan_too_little;
         doublings = 2;
         assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, &poor),
                          KD_OK);

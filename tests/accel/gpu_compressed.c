@@ -3,7 +3,7 @@
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "accel/wide/compressed_form.h"
-#include "compressed_oracle.h"
+#include "compressed_reference.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/status.h"
@@ -13,9 +13,9 @@
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
                               const char *builder) {
     const tritree_view view = tritree_get_view(tree);
-    oracle_tree expected;
+    compressed_reference expected;
     tritree_cuda device_tree;
-    assert_int_equal(oracle_tree_open(&expected, &view), KD_OK);
+    assert_int_equal(compressed_reference_open(&expected, &view), KD_OK);
     assert_int_equal(tritree_cuda_open(&device_tree, tree), KD_OK);
     const uint64_t before = device_tree.bytes;
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
@@ -35,10 +35,11 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
                      (unsigned long long)(i / COMPRESSED_UNIT), made[i], expected.units[i]);
     free(made);
     tritree_cuda_close(&device_tree);
-    oracle_tree_close(&expected);
+    compressed_reference_close(&expected);
 }
 
-static void prove(triangle_set *set, const char *name, const char *builder, float traversal_cost) {
+static void expect_bytes_match(triangle_set *set, const char *name, const char *builder,
+                               float traversal_cost) {
     tritree_options options = tritree_options_default();
     options.traversal_cost = traversal_cost;
     tritree tree;
@@ -55,17 +56,17 @@ static void test_device_bytes_equal_cpu_bytes(void **state) {
             if (counts[i] > gpu_size(20000, 1025)) continue;
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
             const char *name = case_triangles_name((case_triangles)which);
-            prove(&set, name, "sweep", 1.5f);
-            if (counts[i] <= 1025) prove(&set, name, "median", 1.5f);
-            if (counts[i] <= 1025) prove(&set, name, "zhou", 0.3f);
+            expect_bytes_match(&set, name, "sweep", 1.5f);
+            if (counts[i] <= 1025) expect_bytes_match(&set, name, "median", 1.5f);
+            if (counts[i] <= 1025) expect_bytes_match(&set, name, "zhou", 0.3f);
             /* leaves so large that they are split into more parts than were planned */
-            if (counts[i] <= 1025) prove(&set, name, "sweep", 12);
+            if (counts[i] <= 1025) expect_bytes_match(&set, name, "sweep", 12);
             /* one leaf with all triangles, which becomes several nodes */
-            if (counts[i] <= 1025) prove(&set, name, "sweep", 1e9f);
+            if (counts[i] <= 1025) expect_bytes_match(&set, name, "sweep", 1e9f);
             triangle_set_close(&set);
         }
     triangle_set needles = triangle_set_needles(300);
-    prove(&needles, "needles", "sweep", 0.3f);
+    expect_bytes_match(&needles, "needles", "sweep", 0.3f);
     triangle_set_close(&needles);
 }
 

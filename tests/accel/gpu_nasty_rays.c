@@ -82,7 +82,7 @@ static void cast_by_builder(const triangle_set *set, answers *a, const char *bui
     kd_triangles_close(tree);
 }
 
-static void prove(triangle_set *set, const char *name) {
+static void expect_hits_match(triangle_set *set, const char *name) {
     static answers a;
     for (uint32_t i = 0; i < RAYS; ++i) {
         a.rays[i] = nasty_ray(set, i);
@@ -100,10 +100,10 @@ static void test_difficult_rays_match_brute_force(void **state) {
                                           CASE_SLIVERS, CASE_FAN,       CASE_FAR_SOUP};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
         triangle_set set = triangle_set_make(sets[i], TRIANGLES);
-        prove(&set, case_triangles_name(sets[i]));
+        expect_hits_match(&set, case_triangles_name(sets[i]));
     }
     triangle_set needles = triangle_set_needles(TRIANGLES);
-    prove(&needles, "needles");
+    expect_hits_match(&needles, "needles");
 }
 
 int main(void) {

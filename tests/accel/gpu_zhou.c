@@ -12,7 +12,8 @@ static const tritree_options settings[] = {
     {1.5f, 1, 1, 0}, {1, 1, 0.8f, 0}, {0, 1, 1, 12}, {20, 1, 0.5f, 3}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-static void compare(const tritree_input *input, const tritree_options *options, const char *name) {
+static void expect_same_tree(const tritree_input *input, const tritree_options *options,
+                             const char *name) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");
     assert_non_null(builder);
     tritree_build_memory memory;
@@ -42,8 +43,8 @@ static void test_trees_equal_cpu_trees(void **state) {
                 gpu_leaves_out((uint32_t)which + (uint32_t)i, 11))
                 continue;
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
-            compare(&set.input, settings + i % SETTINGS,
-                    case_triangles_name((case_triangles)which));
+            expect_same_tree(&set.input, settings + i % SETTINGS,
+                             case_triangles_name((case_triangles)which));
             triangle_set_close(&set);
         }
 }
@@ -59,7 +60,7 @@ static void test_model_trees_equal_cpu_trees(void **state) {
         const tritree_input input = {loaded.positions, loaded.triangles, loaded.position_count,
                                      loaded.triangle_count};
         for (int k = 0; k < (gpu_is_emulated() ? 1 : 2); ++k)
-            compare(&input, settings + k, models[i]);
+            expect_same_tree(&input, settings + k, models[i]);
         mesh_close(&loaded);
     }
 }

@@ -10,7 +10,7 @@
 enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds per builder */ };
 enum { REFERENCES_MAX = 2 * 16 /* per triangle */ };
 
-static void prove(const tritree *tree, const char *builder, const char *name) {
+static void expect_hits_match(const tritree *tree, const char *builder, const char *name) {
     if (tritree_check(tree) != KD_OK) fail_msg("%s, %s: %s", builder, name, kd_last_error());
     print_message("%s, %s: %.2f references a triangle, %u deep, SAH cost %.6g, %.3f s\n", builder,
                   name, tree->statistics.references_per_triangle, tree->statistics.depth,
@@ -27,7 +27,7 @@ static void build_on_cpu(case_triangles which, const char *name) {
         tritree tree;
         if (tritree_open(&tree, &set.input, &options, (*row)->name, NULL) != KD_OK)
             fail_msg("%s, %s: %s", (*row)->name, name, kd_last_error());
-        prove(&tree, (*row)->name, name);
+        expect_hits_match(&tree, (*row)->name, name);
         tritree_close(&tree);
     }
     triangle_set_close(&set);
@@ -44,7 +44,7 @@ static void build_on_cuda(case_triangles which, const char *name) {
         kd_status status = tritree_build_memory_build(&memory, &built, &set.input, &options, *row);
         if (status == KD_OK) status = tritree_build_download(&memory, &tree, &set.input);
         if (status == KD_OK) {
-            prove(&tree, (*row)->name, name);
+            expect_hits_match(&tree, (*row)->name, name);
             tritree_close(&tree);
         } else {
             print_message("%s on the device, %s: %s\n", (*row)->name, name, kd_last_error());

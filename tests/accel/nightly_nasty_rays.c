@@ -77,7 +77,7 @@ static void find_expected(const tritree_view *view, const triangle_set *set, ans
     print_message("%s: %u rays, %u hit\n", name, RAYS, hits);
 }
 
-static void prove(answers *a, const mesh *loaded, const char *name) {
+static void expect_hits_match(answers *a, const mesh *loaded, const char *name) {
     const triangle_set set = set_of(loaded);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
         if ((*row)->exact && row != tritree_builders)
@@ -114,7 +114,7 @@ static void test_one_million_rays_match_brute_force(void **state) {
         if (!path) continue;
         if (obj_load(&loaded, path, NULL, NULL) != KD_OK)
             fail_msg("%s: %s", models[i], kd_last_error());
-        prove(&a, &loaded, models[i]);
+        expect_hits_match(&a, &loaded, models[i]);
         mesh_close(&loaded);
     }
     memory_free(a.rays);

@@ -70,7 +70,7 @@ static void test_planar_triangles_get_a_flat_cell(void **state) {
         tritree tree;
         assert_int_equal(tritree_open(&tree, &set.input, &options, builders[i % 3], NULL), KD_OK);
         assert_int_equal(tritree_check(&tree), KD_OK);
-        assert_int_equal(tiles_in_the_air(&tree, 0, tree.box), 0);
+        assert_int_equal(count_tiles_off_floor(&tree, 0, tree.box), 0);
         tritree_close(&tree);
         triangle_set_close(&set);
     }
@@ -184,7 +184,7 @@ static void leaves_wrong(tritree *tree) {
 static void test_validation_detects_damage(void **state) {
     (void)state;
     static const struct {
-        void (*spoil)(tritree *tree);
+        void (*damage)(tritree *tree);
         const char *found;
     } sabotages[] = {
         {node_reached_twice, "T1"}, {node_out_of_range, "T1"}, {node_never_reached, "T1"},
@@ -195,7 +195,7 @@ static void test_validation_detects_damage(void **state) {
     for (size_t i = 0; i < sizeof sabotages / sizeof *sabotages; ++i) {
         triangle_set set;
         tritree tree = sound_tree(&set);
-        sabotages[i].spoil(&tree);
+        sabotages[i].damage(&tree);
         assert_int_equal(tritree_check(&tree), KD_ERROR_CHECK);
         if (strncmp(kd_last_error(), sabotages[i].found, 2) != 0)
             fail_msg("sabotage %zu: expected %s, got \"%s\"", i, sabotages[i].found,

@@ -47,7 +47,7 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
     }
 }
 
-static void prove(triangle_set *set, const char *name) {
+static void expect_hits_match(triangle_set *set, const char *name) {
     static answers a;
     for (uint32_t i = 0; i < RAYS; ++i) {
         uint32_t id = 0;
@@ -78,14 +78,14 @@ static void test_all_traversals_agree(void **state) {
                                           CASE_FAR_SOUP, CASE_TINY_SOUP, CASE_HUGE_SOUP};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
         triangle_set set = triangle_set_make(sets[i], TRIANGLES);
-        prove(&set, case_triangles_name(sets[i]));
+        expect_hits_match(&set, case_triangles_name(sets[i]));
     }
 }
 
 static void test_all_traversals_agree_on_needles(void **state) {
     (void)state;
     triangle_set set = triangle_set_needles(TRIANGLES);
-    prove(&set, "needles");
+    expect_hits_match(&set, "needles");
 }
 
 int main(void) {

@@ -96,8 +96,8 @@ static long double dot(const long double a[3], const long double b[3]) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static long double edge_oracle(const long double a[3], const long double b[3],
-                               const long double p[3]) {
+static long double edge_distance2(const long double a[3], const long double b[3],
+                                  const long double p[3]) {
     long double d[3], ap[3], q[3];
     for (int k = 0; k < 3; ++k) {
         d[k] = b[k] - a[k];
@@ -112,7 +112,7 @@ static long double edge_oracle(const long double a[3], const long double b[3],
 
 /* The foot of the perpendicular lies in the triangle if it is on the inner side of each edge's
    plane. */
-static long double face_oracle(long double c[3][3], const long double p[3]) {
+static long double face_distance2(long double c[3][3], const long double p[3]) {
     long double u[3], v[3], n[3], ap[3];
     for (int k = 0; k < 3; ++k) {
         u[k] = c[1][k] - c[0][k];
@@ -152,8 +152,8 @@ static void test_distances_are_correct(void **state) {
                 far2 = fmaxl(far2, square(c[k], p));
             }
             const long double expected2 =
-                fminl(fminl(face_oracle(c, p), edge_oracle(c[0], c[1], p)),
-                      fminl(edge_oracle(c[1], c[2], p), edge_oracle(c[2], c[0], p)));
+                fminl(fminl(face_distance2(c, p), edge_distance2(c[0], c[1], p)),
+                      fminl(edge_distance2(c[1], c[2], p), edge_distance2(c[2], c[0], p)));
             const double got = sqrt(distance2_of(corner, from));
             if (fabsl((long double)got - sqrtl(expected2)) > 0x1p-48L * sqrtl(far2))
                 fail_msg("%s, point %u: %.17g away, expected %.17Lg, farthest corner %.9Lg",

@@ -7,36 +7,36 @@
 
 enum { COUNT_MASK = WIDE_COUNT_MASK };
 
-typedef struct visit {
+typedef struct traversal {
     const tritree *tree;
     const wide_tree *wide;
     uint8_t *node_seen;
     uint64_t leaf_seen; /* total of the leaves */
     uint32_t depth;
-} visit;
+} traversal;
 
-static float coordinate(const visit *visit, uint32_t id, uint32_t corner, int axis) {
-    const uint32_t vertex = visit->tree->input.triangles[3 * (uint64_t)id + corner];
-    return vec3_axis(visit->tree->input.positions[vertex], axis);
+static float coordinate(const traversal *traversal, uint32_t id, uint32_t corner, int axis) {
+    const uint32_t vertex = traversal->tree->input.triangles[3 * (uint64_t)id + corner];
+    return vec3_axis(traversal->tree->input.positions[vertex], axis);
 }
 
 /* Checks that the triangles of a leaf are valid, distinct, and overlap its cell. */
-static void check_leaf(visit *visit, uint32_t word, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = visit->wide;
+static void check_leaf(traversal *traversal, uint32_t word, const float lo[3], const float hi[3]) {
+    const wide_tree *wide = traversal->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
     const float *leaf = wide->leaves + (uint64_t)first * WIDE_LEAF_FLOATS;
     assert_in_range(count, 1, WIDE_LEAF_MAX);
     assert_true(first + count <= wide->leaf_triangles);
-    visit->leaf_seen += count;
+    traversal->leaf_seen += count;
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t id = float_bits(leaf[9 * count + i]);
-        assert_true(id < visit->tree->input.triangle_count);
+        assert_true(id < traversal->tree->input.triangle_count);
         for (uint32_t k = 0; k < i; ++k) assert_true(float_bits(leaf[9 * count + k]) != id);
         for (uint32_t axis = 0; axis < 3; ++axis) {
             float minimum = INFINITY, maximum = -INFINITY;
             for (uint32_t corner = 0; corner < 3; ++corner) {
                 const float x = leaf[(3 * axis + corner) * count + i];
-                assert_true(x == coordinate(visit, id, corner, (int)axis));
+                assert_true(x == coordinate(traversal, id, corner, (int)axis));
                 minimum = fminf(minimum, x);
                 maximum = fmaxf(maximum, x);
             }
@@ -70,9 +70,9 @@ static void check_orders(const wide_tree *wide, wide_node node, uint32_t childre
 }
 
 /* Checks that children lie inside their parent; returns their number. */
-static uint32_t check_node(const visit *visit, wide_node node, const float lo[3],
+static uint32_t check_node(const traversal *traversal, wide_node node, const float lo[3],
                            const float hi[3]) {
-    const wide_tree *wide = visit->wide;
+    const wide_tree *wide = traversal->wide;
     uint32_t children = 0;
     while (children < wide->children && node.words[children]) ++children;
     for (uint32_t i = children; i < wide->children; ++i) {
@@ -89,16 +89,16 @@ static uint32_t check_node(const visit *visit, wide_node node, const float lo[3]
     return children;
 }
 
-static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3],
+static void walk(traversal *traversal, uint32_t index, uint32_t depth, const float lo[3],
                  const float hi[3]) {
-    const wide_tree *wide = visit->wide;
+    const wide_tree *wide = traversal->wide;
     assert_true(index < wide->node_count);
-    assert_false(visit->node_seen[index]);
-    visit->node_seen[index] = 1;
-    if (depth > visit->depth) visit->depth = depth;
+    assert_false(traversal->node_seen[index]);
+    traversal->node_seen[index] = 1;
+    if (depth > traversal->depth) traversal->depth = depth;
     const wide_node node = wide_node_at(wide, index);
     assert_int_equal((uintptr_t)node.bounds % 64, 0);
-    const uint32_t children = check_node(visit, node, lo, hi);
+    const uint32_t children = check_node(traversal, node, lo, hi);
     assert_true(children >= (index ? 2u : 1u));
     for (uint32_t i = 0; i < children; ++i) {
         float minimum[3], maximum[3], from[3], to[3];
@@ -112,25 +112,25 @@ static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3]
             to[axis] = float_up((float)((double)maximum[axis] - margin + centre));
         }
         if (node.words[i] & COUNT_MASK)
-            check_leaf(visit, node.words[i], from, to);
+            check_leaf(traversal, node.words[i], from, to);
         else
-            walk(visit, node.words[i] >> WIDE_COUNT_BITS, depth + 1, minimum, maximum);
+            walk(traversal, node.words[i] >> WIDE_COUNT_BITS, depth + 1, minimum, maximum);
     }
 }
 
 static void check_tree(const tritree *tree, const wide_tree *wide) {
-    visit visit = {.tree = tree, .wide = wide};
+    traversal traversal = {.tree = tree, .wide = wide};
     const float all[3] = {INFINITY, INFINITY, INFINITY},
                 none[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (!wide) {
         assert_int_equal(tree->reference_count, 0);
         return;
     }
-    assert_int_equal(KD_RESERVE_ZEROED(visit.node_seen, wide->node_count), KD_OK);
-    walk(&visit, 0, 1, none, all);
-    for (uint32_t i = 0; i < wide->node_count; ++i) assert_true(visit.node_seen[i]);
-    assert_int_equal(visit.leaf_seen, wide->leaf_triangles);
-    assert_int_equal(visit.depth, wide->depth);
+    assert_int_equal(KD_RESERVE_ZEROED(traversal.node_seen, wide->node_count), KD_OK);
+    walk(&traversal, 0, 1, none, all);
+    for (uint32_t i = 0; i < wide->node_count; ++i) assert_true(traversal.node_seen[i]);
+    assert_int_equal(traversal.leaf_seen, wide->leaf_triangles);
+    assert_int_equal(traversal.depth, wide->depth);
     assert_true(wide->depth <= WIDE_MAX_DEPTH);
     assert_true(wide_tree_bytes(wide) >= wide->node_count * 32ull * wide->children);
     double square = 0;
@@ -139,7 +139,7 @@ static void check_tree(const tritree *tree, const wide_tree *wide) {
             pow((double)vec3_axis(tree->box.hi, axis) - (double)vec3_axis(tree->box.lo, axis), 2);
     assert_true((double)wide->margin >= 0x1p-20 * 0.999 * WIDE_REACH * sqrt(square) &&
                 (double)wide->reach <= 1.001 * WIDE_REACH * sqrt(square));
-    memory_free(visit.node_seen);
+    memory_free(traversal.node_seen);
 }
 
 /* Checks that the leaves of the wide tree hold the same triangles as those of the k-d tree. */

@@ -60,7 +60,7 @@ static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
 
 /* Counts the tile references in leaves whose cell has a height, below node `at`, whose cell is
    `box`. */
-static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 box) {
+static inline uint32_t count_tiles_off_floor(const tritree *tree, uint32_t at, box3 box) {
     const tritree_node node = tree->nodes[at];
     if (tritree_is_leaf(node)) {
         uint32_t tiles = 0;
@@ -71,8 +71,8 @@ static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 b
     box3 left = box, right = box;
     vec3_set_axis(&left.hi, tritree_axis(node), node.split);
     vec3_set_axis(&right.lo, tritree_axis(node), node.split);
-    return tiles_in_the_air(tree, tritree_left(node), left) +
-           tiles_in_the_air(tree, tritree_left(node) + 1, right);
+    return count_tiles_off_floor(tree, tritree_left(node), left) +
+           count_tiles_off_floor(tree, tritree_left(node) + 1, right);
 }
 
 /* Returns ray i of one of six kinds: between random points, through corners, through edges, along

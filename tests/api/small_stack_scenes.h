@@ -46,7 +46,7 @@ static int ignore_call(void *context, const char *stage, int64_t done, int64_t t
     return 0;
 }
 
-static void render_so(const kd_scene *scene, const kd_render_options *options) {
+static void render_with(const kd_scene *scene, const kd_render_options *options) {
     kd_image *image = NULL;
     OK(kd_render(&image, scene, options, ignore_call, NULL));
     write_all(image);
@@ -63,7 +63,7 @@ static void render_small(const char *path, const char *method) {
     assert_true(kd_scene_count(scene).triangles > 0);
     make_small(&options);
     strcpy(options.integrator, method);
-    render_so(scene, &options);
+    render_with(scene, &options);
     kd_scene_close(scene);
 }
 
@@ -86,13 +86,13 @@ static void render_variants(void) {
         options.final_gather = i < 6 ? 0 : 4;
         options.precompute = i < 9;
         options.filter = i % 4;
-        render_so(scene, &options);
+        render_with(scene, &options);
     }
     for (size_t i = 0; i < sizeof shown / sizeof *shown; ++i) {
         strcpy(options.integrator, "debug");
         strcpy(options.channel, shown[i]);
         options.filter = 0;
-        render_so(scene, &options);
+        render_with(scene, &options);
     }
     kd_scene_close(scene);
 }
@@ -113,13 +113,13 @@ static void emit_small(const char *path) {
     kd_photons_close(photons);
     options.photon_map = "small_stack.kdp";
     strcpy(options.integrator, "photon");
-    render_so(scene, &options);
+    render_with(scene, &options);
     kd_scene_close(scene);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void put_file(const char *path, const char *text) {
+static void write_file(const char *path, const char *text) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
@@ -141,7 +141,7 @@ static void load_nested(const char *path, const char *before, char open, char cl
     memset(text + at, open, DEPTH);
     memset(text + at + DEPTH, close, DEPTH);
     text[at + 2 * DEPTH] = '\0';
-    put_file(path, text);
+    write_file(path, text);
     load_any(path, 0);
     /* depths that a recursive reader might accept */
     for (int depth = 10; depth <= 1000; depth *= 10) {
@@ -149,7 +149,7 @@ static void load_nested(const char *path, const char *before, char open, char cl
         for (int i = 0; i < depth; ++i) *end++ = open;
         for (int i = 0; i < depth; ++i) *end++ = close;
         snprintf(end, 4, "}");
-        put_file(path, text);
+        write_file(path, text);
         load_any(path, 0);
     }
 }
@@ -172,18 +172,19 @@ static void *files_in_thread(void *unused) {
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; ++i) {
         char text[200];
         snprintf(text, sizeof text, "newmtl a\nKd 1 1 1\nmap_Kd %s\n", pictures[i]);
-        put_file("small_stack.mtl", text);
-        put_file("small_stack.obj", obj_text);
+        write_file("small_stack.mtl", text);
+        write_file("small_stack.obj", obj_text);
         load_any("small_stack.obj", i == 0);
     }
-    put_file("small_stack.ply", ply_text);
-    put_file("small_stack.stl", stl_text);
+    write_file("small_stack.ply", ply_text);
+    write_file("small_stack.stl", stl_text);
     load_any("small_stack.ply", 1);
     load_any("small_stack.stl", 1);
     load_any("gen:blob:3000", 1);
     load_nested("small_stack.json", "{\"kandela\": 1, \"meshes\": ", '[', ']');
     load_nested("small_stack.gltf", "{\"asset\": ", '[', ']');
-    put_file("small_stack.json", "{\"kandela\": 1, \"meshes\": [{\"file\": \"small_stack.obj\"}]}");
+    write_file("small_stack.json",
+               "{\"kandela\": 1, \"meshes\": [{\"file\": \"small_stack.obj\"}]}");
     load_any("small_stack.json", 0);
     kd_scene *scene = NULL;
     static const float corner[] = {0, 0, 0, 1, 0, 0, 0, 1, 0};

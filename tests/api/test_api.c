@@ -16,7 +16,7 @@ static const char box[] = "mtllib box.mtl\n"
                           "usemtl wall\nf 4 3 2 1\nf 1 2 6 5\nusemtl lamp\nf 5 6 7 8\n";
 static const char paint[] = "newmtl wall\nKd 0.5 0.6 0.7\nnewmtl lamp\nKd 0 0 0\nKe 3 2 1\n";
 
-static void put_file(const char *name, const char *text) {
+static void write_file(const char *name, const char *text) {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
@@ -28,8 +28,8 @@ static void put_file(const char *name, const char *text) {
 static int set_up(void **state) {
     (void)state;
     if (!mkdtemp(folder)) return 1;
-    put_file("box.obj", box);
-    put_file("box.mtl", paint);
+    write_file("box.obj", box);
+    write_file("box.mtl", paint);
     snprintf(scene_path, sizeof scene_path, "%s/box.obj", folder);
     snprintf(picture_path, sizeof picture_path, "%s/box.pfm", folder);
     snprintf(map_path, sizeof map_path, "%s/box.kdp", folder);
@@ -51,7 +51,7 @@ typedef struct watcher {
     int calls, stop_at;
 } watcher;
 
-static int watch(void *context, const char *stage, int64_t done, int64_t total) {
+static int count_reports(void *context, const char *stage, int64_t done, int64_t total) {
     watcher *listener = (watcher *)context;
     if (!stage || done < 0 || done > total) return 1;
     return ++listener->calls == listener->stop_at;
@@ -71,7 +71,7 @@ static void test_render(void **state) {
     assert_true(counts.lights >= 2);
     kd_image *image = NULL, *again = NULL;
     watcher watcher = {0, -1};
-    assert_int_equal(kd_render(&image, scene, &options, watch, &watcher), KD_OK);
+    assert_int_equal(kd_render(&image, scene, &options, count_reports, &watcher), KD_OK);
     assert_true(watcher.calls > 0);
     assert_int_equal(kd_image_width(image), 24);
     assert_int_equal(kd_image_height(image), 16);
@@ -142,7 +142,7 @@ static void test_cancel(void **state) {
     assert_int_equal(kd_scene_load(&scene, scene_path, NULL), KD_OK);
     kd_image *image = NULL;
     watcher watcher = {0, 4};
-    assert_int_equal(kd_render(&image, scene, &options, watch, &watcher), KD_INTERRUPTED);
+    assert_int_equal(kd_render(&image, scene, &options, count_reports, &watcher), KD_INTERRUPTED);
     assert_non_null(image);
     assert_non_null(kd_image_channel(image, "R"));
     kd_image_close(image);
@@ -166,7 +166,7 @@ static void test_photons(void **state) {
     assert_int_equal(kd_photons_emit(&one, scene, &options, NULL, NULL), KD_OK);
     options.threads = 2;
     watcher listener = {0, -1};
-    assert_int_equal(kd_photons_emit(&two, scene, &options, watch, &listener), KD_OK);
+    assert_int_equal(kd_photons_emit(&two, scene, &options, count_reports, &listener), KD_OK);
     assert_true(listener.calls > 0);
     const kd_photon_counts counts = kd_photons_count(one, KD_PHOTONS_GLOBAL);
     const kd_photon *photons = kd_photons_list(one, KD_PHOTONS_GLOBAL);
@@ -191,7 +191,8 @@ static void test_photons(void **state) {
     watcher stops = {0, 1};
     options.photons = 50000000;
     kd_photons *none = two;
-    assert_int_equal(kd_photons_emit(&none, scene, &options, watch, &stops), KD_INTERRUPTED);
+    assert_int_equal(kd_photons_emit(&none, scene, &options, count_reports, &stops),
+                     KD_INTERRUPTED);
     assert_null(none);
     options.max_depth = 0;
     assert_int_equal(kd_photons_emit(&none, scene, &options, NULL, NULL), KD_ERROR_USAGE);

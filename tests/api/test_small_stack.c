@@ -224,7 +224,7 @@ int main(void) {
 #ifndef __OPTIMIZE__
     return TEST_SKIPPED; /* stack frames are larger without optimisation */
 #endif
-    if (TEST_IS_WATCHED) return TEST_SKIPPED;
+    if (TEST_HAS_SANITIZER) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_options_need_little_stack),
                                        cmocka_unit_test(test_points_need_little_stack),
                                        cmocka_unit_test(test_triangles_need_little_stack),

@@ -13,7 +13,7 @@
 enum { NEWER = 64 /* bytes that a later version may add */ };
 
 /* Returns `size` bytes that end at an inaccessible page; the same memory at every call. */
-static void *at_the_edge(size_t size) {
+static void *guarded_bytes(size_t size) {
     static char *pages;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (!pages) {
@@ -28,7 +28,7 @@ static void *at_the_edge(size_t size) {
     return pages + page - size;
 }
 
-static size_t size_said(const void *at) {
+static size_t size_in_message(const void *at) {
     size_t size;
     memcpy(&size, at, sizeof size);
     return size;
@@ -38,7 +38,7 @@ static size_t size_said(const void *at) {
    caller's, and the remaining bytes to be 0. */
 static void expect_part(const void *part, size_t size, const void *full, size_t full_size) {
     const char *bytes = (const char *)part;
-    assert_true(size_said(part) == size);
+    assert_true(size_in_message(part) == size);
     const size_t copied = size < full_size ? size : full_size;
     assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size,
                         copied - sizeof size);
@@ -47,7 +47,7 @@ static void expect_part(const void *part, size_t size, const void *full, size_t 
 
 /* Returns the struct as a program of another version declares it: the leading part of `full`. */
 static void *cut(const void *full, size_t full_size, size_t size) {
-    char *caller_struct = (char *)at_the_edge(size);
+    char *caller_struct = (char *)guarded_bytes(size);
     memset(caller_struct, 0, size);
     memcpy(caller_struct, full, size < full_size ? size : full_size);
     memcpy(caller_struct, &size, sizeof size);
@@ -65,7 +65,7 @@ static void *cut(const void *full, size_t full_size, size_t size) {
         filler(&full);                                                                             \
         assert_true(full.struct_size == sizeof full);                                              \
         EACH_SIZE(size, type) {                                                                    \
-            type *part = (type *)at_the_edge(size);                                                \
+            type *part = (type *)guarded_bytes(size);                                              \
             filler##_sized(part, size);                                                            \
             expect_part(part, size, &full, sizeof full);                                           \
         }                                                                                          \
@@ -96,7 +96,7 @@ static void test_points_structs_of_other_versions(void **state) {
     kd_points_info info;
     kd_points_describe(tree, &info);
     EACH_SIZE(size, kd_points_info) {
-        kd_points_info *part = (kd_points_info *)at_the_edge(size);
+        kd_points_info *part = (kd_points_info *)guarded_bytes(size);
         kd_points_describe_sized(tree, part, size);
         expect_part(part, size, &info, sizeof info);
     }
@@ -127,7 +127,7 @@ static void test_triangles_structs_of_other_versions(void **state) {
     kd_triangles_info info;
     kd_triangles_describe(tree, &info);
     EACH_SIZE(size, kd_triangles_info) {
-        kd_triangles_info *part = (kd_triangles_info *)at_the_edge(size);
+        kd_triangles_info *part = (kd_triangles_info *)guarded_bytes(size);
         kd_triangles_describe_sized(tree, part, size);
         expect_part(part, size, &info, sizeof info);
     }
@@ -157,7 +157,7 @@ static void test_render_options_of_other_versions(void **state) {
         const int has_depth = size >= offsetof(kd_render_options, max_depth);
         kd_render_options *caller_options = CUT(kd_render_options, &options, size);
         assert_int_equal(kd_scene_load(&again, "gen:blob:20", caller_options), KD_OK);
-        assert_true(size_said(caller_options) == size);
+        assert_true(size_in_message(caller_options) == size);
         if (has_depth)
             assert_int_equal(kd_render(&image, scene, caller_options, NULL, NULL), KD_OK);
         kd_image_close(image);

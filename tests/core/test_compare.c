@@ -18,7 +18,7 @@ static image colour_image(int32_t width, int32_t height) {
     return made;
 }
 
-static image flat(int32_t width, int32_t height, float r, float g, float b) {
+static image uniform_image(int32_t width, int32_t height, float r, float g, float b) {
     image made = colour_image(width, height);
     for (int32_t i = 0; i < width * height; ++i) {
         made.planes[0][i] = r;
@@ -52,7 +52,7 @@ static void cube_times_ten(image *image) {
         }
 }
 
-static double compared(const image *a, const image *b, compare_metric metric, int32_t block) {
+static double metric_value(const image *a, const image *b, compare_metric metric, int32_t block) {
     double value = -1;
     assert_int_equal(compare_images(&value, a, b, metric, block, NULL), KD_OK);
     return value;
@@ -80,13 +80,13 @@ static void test_known_values(void **state) {
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; ++i) {
         const expectation *e = &expectations[i];
         image a = pattern(e->a), b = pattern(e->b);
-        assert_near(compared(&a, &b, COMPARE_RMSE, 0), e->rmse, 1e-10);
-        assert_near(compared(&a, &b, COMPARE_RELMSE, 1), e->relmse, 1e-10);
-        assert_near(compared(&a, &b, COMPARE_PSNR, 0), e->psnr, 1e-10);
-        assert_near(compared(&a, &b, COMPARE_MAX, 0), 1, 0);
-        assert_near(compared(&a, &b, COMPARE_RELMSE, 5), e->block_relmse,
+        assert_near(metric_value(&a, &b, COMPARE_RMSE, 0), e->rmse, 1e-10);
+        assert_near(metric_value(&a, &b, COMPARE_RELMSE, 1), e->relmse, 1e-10);
+        assert_near(metric_value(&a, &b, COMPARE_PSNR, 0), e->psnr, 1e-10);
+        assert_near(metric_value(&a, &b, COMPARE_MAX, 0), 1, 0);
+        assert_near(metric_value(&a, &b, COMPARE_RELMSE, 5), e->block_relmse,
                     1e-5); /* 24 rows are four blocks of 5 and one of 4 */
-        assert_near(compared(&a, &b, COMPARE_RMSE, 5), e->block_rmse, 1e-5);
+        assert_near(metric_value(&a, &b, COMPARE_RMSE, 5), e->block_rmse, 1e-5);
         image_close(&a);
         image_close(&b);
     }
@@ -104,10 +104,10 @@ static void test_known_flip_errors(void **state) {
         assert_non_null(error);
         assert_near((double)error[10 * WIDTH + 20], e->flip_middle, 1e-4);
         if (e->a == 0 && e->b == 2) assert_true(error[0] == 0 && error[WIDTH * HEIGHT - 1] == 0);
-        assert_near(compared(&b, &a, COMPARE_FLIP, 0), value, 1e-12);
+        assert_near(metric_value(&b, &a, COMPARE_FLIP, 0), value, 1e-12);
         cube_times_ten(&a);
         cube_times_ten(&b);
-        assert_near(compared(&a, &b, COMPARE_FLIP_HDR, 0), e->flip_hdr, 2e-5);
+        assert_near(metric_value(&a, &b, COMPARE_FLIP_HDR, 0), e->flip_hdr, 2e-5);
         image_close(&a);
         image_close(&b);
         image_close(&difference);
@@ -117,12 +117,12 @@ static void test_known_flip_errors(void **state) {
 /* The extremes: pure green and pure blue differ most. */
 static void test_flip_extremes(void **state) {
     (void)state;
-    image green = flat(8, 8, 0, 1, 0), blue = flat(8, 8, 0, 0, 1);
-    image black = flat(8, 8, 0, 0, 0), white = flat(8, 8, 1, 1, 1);
-    assert_near(compared(&green, &blue, COMPARE_FLIP, 0), 1, 1e-4);
-    assert_near(compared(&black, &white, COMPARE_FLIP, 0), 0.967379762, 1e-4);
-    assert_true(compared(&black, &black, COMPARE_FLIP_HDR, 0) == 0);
-    assert_true(compared(&white, &black, COMPARE_FLIP_HDR, 0) > 0.5);
+    image green = uniform_image(8, 8, 0, 1, 0), blue = uniform_image(8, 8, 0, 0, 1);
+    image black = uniform_image(8, 8, 0, 0, 0), white = uniform_image(8, 8, 1, 1, 1);
+    assert_near(metric_value(&green, &blue, COMPARE_FLIP, 0), 1, 1e-4);
+    assert_near(metric_value(&black, &white, COMPARE_FLIP, 0), 0.967379762, 1e-4);
+    assert_true(metric_value(&black, &black, COMPARE_FLIP_HDR, 0) == 0);
+    assert_true(metric_value(&white, &black, COMPARE_FLIP_HDR, 0) > 0.5);
     image_close(&green);
     image_close(&blue);
     image_close(&black);
@@ -134,7 +134,7 @@ static void test_equal_pictures_have_zero_error(void **state) {
     for (int32_t block = 0; block < 60; block += 7) {
         image a = pattern(1);
         for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric) {
-            const double value = compared(&a, &a, (compare_metric)metric, block);
+            const double value = metric_value(&a, &a, (compare_metric)metric, block);
             assert_true(metric == COMPARE_PSNR ? isinf(value) && value > 0 : value == 0);
         }
         image_close(&a);
@@ -143,13 +143,13 @@ static void test_equal_pictures_have_zero_error(void **state) {
 
 static void test_symmetric_metrics(void **state) {
     (void)state;
-    image a = flat(3, 3, 1, 1, 1), b = flat(3, 3, 3, 3, 3);
+    image a = uniform_image(3, 3, 1, 1, 1), b = uniform_image(3, 3, 3, 3, 3);
     static const compare_metric symmetric[] = {COMPARE_RMSE, COMPARE_PSNR, COMPARE_MAX,
                                                COMPARE_FLIP};
     for (int i = 0; i < 4; ++i)
-        assert_true(compared(&a, &b, symmetric[i], 0) == compared(&b, &a, symmetric[i], 0));
-    assert_near(compared(&a, &b, COMPARE_RELMSE, 0), 4 / 9.01, 1e-12);
-    assert_near(compared(&b, &a, COMPARE_RELMSE, 0), 4 / 1.01, 1e-12);
+        assert_true(metric_value(&a, &b, symmetric[i], 0) == metric_value(&b, &a, symmetric[i], 0));
+    assert_near(metric_value(&a, &b, COMPARE_RELMSE, 0), 4 / 9.01, 1e-12);
+    assert_near(metric_value(&b, &a, COMPARE_RELMSE, 0), 4 / 1.01, 1e-12);
     image_close(&a);
     image_close(&b);
 }
@@ -157,14 +157,15 @@ static void test_symmetric_metrics(void **state) {
 /* Averaging over blocks removes noise of mean zero, but not a shift of all values. */
 static void test_blocks_average_out_noise(void **state) {
     (void)state;
-    image a = flat(16, 16, 0.5f, 0.5f, 0.5f), b = flat(16, 16, 0.5f, 0.5f, 0.5f);
+    image a = uniform_image(16, 16, 0.5f, 0.5f, 0.5f), b = uniform_image(16, 16, 0.5f, 0.5f, 0.5f);
     for (int i = 0; i < 256; ++i)
         for (int c = 0; c < 3; ++c) a.planes[c][i] += (i + i / 16) % 2 ? 0.25f : -0.25f;
-    assert_near(compared(&a, &b, COMPARE_RMSE, 0), 0.25, 1e-12);
-    assert_true(compared(&a, &b, COMPARE_RMSE, 4) == 0);
-    assert_true(compared(&a, &b, COMPARE_MAX, 16) == 0);
-    assert_true(compared(&a, &b, COMPARE_MAX, 1000) == 0);
-    assert_near(compared(&a, &b, COMPARE_MAX, 3), 0.25, 1e-6); /* the corner block is one pixel */
+    assert_near(metric_value(&a, &b, COMPARE_RMSE, 0), 0.25, 1e-12);
+    assert_true(metric_value(&a, &b, COMPARE_RMSE, 4) == 0);
+    assert_true(metric_value(&a, &b, COMPARE_MAX, 16) == 0);
+    assert_true(metric_value(&a, &b, COMPARE_MAX, 1000) == 0);
+    assert_near(metric_value(&a, &b, COMPARE_MAX, 3), 0.25,
+                1e-6); /* the corner block is one pixel */
     image_close(&a);
     image_close(&b);
 }
@@ -176,7 +177,8 @@ static void test_alpha_is_ignored(void **state) {
     assert_int_equal(image_add(&a, "A", &plane), KD_OK);
     plane[7] = NAN;
     for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric)
-        if (metric != COMPARE_PSNR) assert_true(compared(&a, &b, (compare_metric)metric, 0) == 0);
+        if (metric != COMPARE_PSNR)
+            assert_true(metric_value(&a, &b, (compare_metric)metric, 0) == 0);
     image_close(&a);
     image_close(&b);
 }
@@ -184,7 +186,8 @@ static void test_alpha_is_ignored(void **state) {
 static void test_incomparable_pictures_are_rejected(void **state) {
     (void)state;
     double value;
-    image a = pattern(0), b = pattern(0), small = flat(WIDTH, HEIGHT - 1, 0, 0, 0), difference;
+    image a = pattern(0), b = pattern(0), small = uniform_image(WIDTH, HEIGHT - 1, 0, 0, 0),
+          difference;
     assert_int_equal(compare_images(&value, &a, &small, COMPARE_RMSE, 0, &difference),
                      KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "40 x 24 and 40 x 23"));
@@ -224,7 +227,7 @@ static void test_metric_names(void **state) {
 /* The luminance of the colour map grows with the error; black means equal. */
 static void test_difference_picture(void **state) {
     (void)state;
-    image a = flat(1024, 1, 0, 0, 0), b = flat(1024, 1, 0, 0, 0), difference;
+    image a = uniform_image(1024, 1, 0, 0, 0), b = uniform_image(1024, 1, 0, 0, 0), difference;
     for (int i = 0; i < 1024; ++i)
         for (int c = 0; c < 3; ++c) a.planes[c][i] = (float)i / 1023;
     double value;
@@ -254,10 +257,10 @@ static void test_results_are_independent_of_threads(void **state) {
     image a = pattern(1), b = pattern(2);
     for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric) {
         parallel_set_threads(1);
-        const double one = compared(&a, &b, (compare_metric)metric, 0);
+        const double one = metric_value(&a, &b, (compare_metric)metric, 0);
         for (int threads = 2; threads <= 8; threads += 3) {
             parallel_set_threads(threads);
-            const double many = compared(&a, &b, (compare_metric)metric, 0);
+            const double many = metric_value(&a, &b, (compare_metric)metric, 0);
             assert_memory_equal(&one, &many, sizeof one);
         }
     }
@@ -271,8 +274,9 @@ static void test_flip_of_small_images(void **state) {
     (void)state;
     for (int32_t width = 1; width < 24; width += 5)
         for (int32_t height = 1; height < 24; height += 5) {
-            image a = flat(width, height, 0, 1, 0), b = flat(width, height, 0, 0, 1);
-            assert_near(compared(&a, &b, COMPARE_FLIP, 0), 1, 1e-4);
+            image a = uniform_image(width, height, 0, 1, 0),
+                  b = uniform_image(width, height, 0, 0, 1);
+            assert_near(metric_value(&a, &b, COMPARE_FLIP, 0), 1, 1e-4);
             image_close(&a);
             image_close(&b);
         }

@@ -11,7 +11,7 @@
 
 static const char *const colours[] = {"R", "G", "B"};
 
-static image made_image(int32_t width, int32_t height,
+static image make_image(int32_t width, int32_t height,
                         float (*value)(int c, int32_t x, int32_t y)) {
     image made;
     assert_int_equal(image_open(&made, width, height), KD_OK);
@@ -72,7 +72,7 @@ static void test_resize_uses_a_tent_filter(void **state) {
     static const int32_t sizes[][2] = {{40, 30}, {13, 30}, {7, 5}, {1, 1}, {80, 61}, {40, 90}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
         const int32_t w = sizes[s][0], h = sizes[s][1];
-        image from = made_image(40, 30, noise), to = made_image(40, 30, noise);
+        image from = make_image(40, 30, noise), to = make_image(40, 30, noise);
         float *plane;
         assert_int_equal(image_add(&to, "A", &plane), KD_OK);
         assert_int_equal(image_add(&to, "N.X", &plane), KD_OK);
@@ -93,13 +93,13 @@ static void test_resize_uses_a_tent_filter(void **state) {
 
 static void test_resize_preserves_means_without_ringing(void **state) {
     (void)state;
-    image image = made_image(64, 48, spark);
+    image image = make_image(64, 48, spark);
     assert_int_equal(image_resize(&image, 16, 0), KD_OK);
     assert_int_equal(image.height, 12);
     assert_true(fabs(mean_of(image.planes[0], &image) - 1000.0 / (64 * 48)) < 1e-4);
     for (int i = 0; i < 16 * 12; ++i) assert_true(image.planes[1][i] >= 0);
     image_close(&image);
-    image = made_image(50, 20, one);
+    image = make_image(50, 20, one);
     assert_int_equal(image_resize(&image, 0, 33), KD_OK);
     assert_int_equal(image.width, 83); /* 82.5, rounded up */
     for (int c = 0; c < 3; ++c)
@@ -112,7 +112,7 @@ static void test_resize_preserves_means_without_ringing(void **state) {
 
 static void test_resize_is_independent_of_threads(void **state) {
     (void)state;
-    image first = made_image(90, 70, noise), second = made_image(90, 70, noise);
+    image first = make_image(90, 70, noise), second = make_image(90, 70, noise);
     parallel_set_threads(1);
     assert_int_equal(image_resize(&first, 33, 29), KD_OK);
     parallel_set_threads(5);
@@ -127,7 +127,7 @@ static void test_crop_keeps_pixels(void **state) {
     (void)state;
     static const int32_t inside[4] = {3, 2, 9, 7}, outside[4] = {0, 0, 13, 4},
                          none[4] = {2, 2, 2, 3};
-    image image = made_image(12, 8, ramp);
+    image image = make_image(12, 8, ramp);
     assert_int_equal(image_crop(&image, outside), KD_ERROR_USAGE);
     assert_int_equal(image_crop(&image, none), KD_ERROR_USAGE);
     assert_int_equal(image_crop(&image, inside), KD_OK);
@@ -145,7 +145,7 @@ static vec3 curve(float r, float g, float b, kd_tonemap tonemap) {
     return tonemap_apply(vec3_make(r, g, b), tonemap);
 }
 
-static bool is_about(float actual, double meant, double by) {
+static bool is_near(float actual, double meant, double by) {
     return fabs((double)actual - meant) <= by;
 }
 
@@ -154,8 +154,8 @@ static bool is_about(float actual, double meant, double by) {
 static void test_agx_design_points(void **state) {
     (void)state;
     const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
-    assert_true(is_about(powf(grey.x, 1 / 2.2f), 0.5, 0.01));
-    assert_true(is_about(grey.y, (double)grey.x, 1e-3) && is_about(grey.z, (double)grey.x, 1e-3));
+    assert_true(is_near(powf(grey.x, 1 / 2.2f), 0.5, 0.01));
+    assert_true(is_near(grey.y, (double)grey.x, 1e-3) && is_near(grey.z, (double)grey.x, 1e-3));
     assert_true(curve(1e-6f, 1e-6f, 1e-6f, KD_TONEMAP_AGX).x < 1e-5f);
     assert_true(curve(17, 17, 17, KD_TONEMAP_AGX).x > 0.99f);
     const vec3 lamp = curve(0, 0, 1e4f, KD_TONEMAP_AGX), deep = curve(0, 0, 0.1f, KD_TONEMAP_AGX);
@@ -174,18 +174,18 @@ static void test_agx_design_points(void **state) {
 static void test_neutral_matches_specification(void **state) {
     (void)state;
     const vec3 grey = curve(0.5f, 0.5f, 0.5f, KD_TONEMAP_NEUTRAL);
-    assert_true(is_about(grey.x, 0.46, 1e-6) && is_about(grey.z, 0.46, 1e-6));
+    assert_true(is_near(grey.x, 0.46, 1e-6) && is_near(grey.z, 0.46, 1e-6));
     const vec3 dark = curve(0.04f, 0.04f, 0.04f, KD_TONEMAP_NEUTRAL);
-    assert_true(is_about(dark.y, 6.25 * 0.04 * 0.04, 1e-7));
+    assert_true(is_near(dark.y, 6.25 * 0.04 * 0.04, 1e-7));
     const vec3 white = curve(1, 1, 1, KD_TONEMAP_NEUTRAL);
-    assert_true(is_about(white.x, 1 - 0.0576 / 0.44, 1e-6));
+    assert_true(is_near(white.x, 1 - 0.0576 / 0.44, 1e-6));
     const vec3 red =
         curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 after the subtraction */
     const double peak = 1 - 0.0576 / (2 + 0.24 - 0.76);
     const double desaturation = 1 - 1 / (0.15 * (2 - peak) + 1);
-    assert_true(is_about(red.x, peak, 1e-6));
-    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
-    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
+    assert_true(is_near(red.x, peak, 1e-6));
+    assert_true(is_near(red.y, 0.2 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
+    assert_true(is_near(red.z, 0.04 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
 }
 
 /* --- 8-bit files ------------------------------------------------------------------------------ */
@@ -201,7 +201,7 @@ static float some_floats(int c, int32_t x, int32_t y) {
 static void test_lookup_table_equals_curve(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
-    image image = made_image(WIDTH, HEIGHT, some_floats);
+    image image = make_image(WIDTH, HEIGHT, some_floats);
     for (int k = 0; k < 255; ++k) { /* the boundary between two bytes, and the floats next to it */
         float at = srgb_decode(((float)k + 0.5f) / 255);
         for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
@@ -235,7 +235,7 @@ static void test_lossy_formats_are_close(void **state) {
         char path[64];
         snprintf(path, sizeof path, "%s%d%s", "/tmp/kandela-develop-", (int)getpid(),
                  strrchr(paths[i], '.'));
-        image a = made_image(131, 77, smooth), b;
+        image a = make_image(131, 77, smooth), b;
         assert_int_equal(image_write(&a, path, NULL), KD_OK);
         assert_int_equal(image_read(&b, path), KD_OK);
         assert_int_equal(b.width, 131);

@@ -28,32 +28,32 @@ typedef struct elementary_case {
     double units; /* allowed error */
 } elementary_case;
 
-static float found_sin(float x) {
+static float computed_sin(float x) {
     return float_sin(x);
 }
-static float found_cos(float x) {
+static float computed_cos(float x) {
     return float_cos(x);
 }
-static float found_tan(float x) {
+static float computed_tan(float x) {
     return float_tan(x);
 }
-static float found_acos(float x) {
+static float computed_acos(float x) {
     return float_acos(x);
 }
-static float found_exp(float x) {
+static float computed_exp(float x) {
     return float_exp(x);
 }
-static float found_log(float x) {
+static float computed_log(float x) {
     return float_log(x);
 }
 
 static const elementary_case cases[] = {
-    {"sine", found_sin, sin, 0, 0x1p20f, 2},
-    {"cosine", found_cos, cos, 0, 0x1p20f, 2},
-    {"tangent", found_tan, tan, 0, 0x1p20f, 3.5},
-    {"arc cosine", found_acos, acos, 0, INFINITY, 2},
-    {"exponential", found_exp, exp, 0, INFINITY, 1.5},
-    {"logarithm", found_log, log, 0, INFINITY, 1.5},
+    {"sine", computed_sin, sin, 0, 0x1p20f, 2},
+    {"cosine", computed_cos, cos, 0, 0x1p20f, 2},
+    {"tangent", computed_tan, tan, 0, 0x1p20f, 3.5},
+    {"arc cosine", computed_acos, acos, 0, INFINITY, 2},
+    {"exponential", computed_exp, exp, 0, INFINITY, 1.5},
+    {"logarithm", computed_log, log, 0, INFINITY, 1.5},
 };
 
 /* One in 499 of all floats, of both signs, and the neighbours of multiples of pi/4. */

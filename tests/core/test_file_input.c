@@ -168,7 +168,7 @@ static void shrink(const char *path, file_identity which) {
     if (truncate(path, info.st_size - 1) != 0) shrinking = "none";
 }
 
-static void put_inputs(void) {
+static void write_inputs(void) {
     static const float corner[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
     static const char *const pictures[] = {"e.exr", "e.png", "e.hdr"};
     file_put_text("m.obj", "mtllib m.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
@@ -243,7 +243,7 @@ static void test_every_reader_reports_changes(void **state) {
                 {"s.json", ".json"},    {"s.json", ".obj"},     {"a.kdp", ".kdp"},
                 {"e.png.json", ".png"}, {"e.hdr.json", ".hdr"}, {"e.exr.json", ".exr"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        put_inputs();
+        write_inputs();
         if (!file_exists(file_in("e.exr")) && strcmp(rows[i].shrinks, ".exr") == 0) continue;
         if (load_and_render(rows[i].loaded) != KD_OK)
             fail_msg("%s: %s", rows[i].loaded, kd_last_error());

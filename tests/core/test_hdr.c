@@ -14,24 +14,24 @@ typedef struct bytes {
     size_t count;
 } bytes;
 
-static void put(bytes *buffer, const void *from, size_t count) {
+static void append(bytes *buffer, const void *from, size_t count) {
     assert_true(buffer->count + count <= sizeof buffer->at);
     memcpy(buffer->at + buffer->count, from, count);
     buffer->count += count;
 }
 
-static void put_text(bytes *buffer, const char *text) {
-    put(buffer, text, strlen(text));
+static void append_text(bytes *buffer, const char *text) {
+    append(buffer, text, strlen(text));
 }
 
-static bytes begun(const char *lines, const char *resolution) {
+static bytes begin_file(const char *lines, const char *resolution) {
     bytes made;
     made.count = 0;
-    put_text(&made, "#?RADIANCE\n");
-    put_text(&made, lines);
-    put_text(&made, "\n");
-    put_text(&made, resolution);
-    put_text(&made, "\n");
+    append_text(&made, "#?RADIANCE\n");
+    append_text(&made, lines);
+    append_text(&made, "\n");
+    append_text(&made, resolution);
+    append_text(&made, "\n");
     return made;
 }
 
@@ -52,7 +52,7 @@ static float *decoded(const bytes *buffer, int32_t width, int32_t height) {
     return texels;
 }
 
-static void refused(const bytes *buffer, const char *word) {
+static void expect_rejected(const bytes *buffer, const char *word) {
     const file_view view = view_of(buffer);
     float *texels = NULL;
     assert_int_equal(hdr_decode(&texels, "some.hdr", &view), KD_ERROR_INPUT);
@@ -75,27 +75,27 @@ static void pixel_at(uint8_t rgbe[4], int x, int y) {
 
 typedef enum packing { FLAT, BY_PLANES, BY_PIXELS, PACKINGS } packing;
 
-static void put_scanline(bytes *buffer, uint8_t (*pixels)[4], int length, packing packing) {
+static void append_scanline(bytes *buffer, uint8_t (*pixels)[4], int length, packing packing) {
     const uint8_t head[] = {2, 2, 0, (uint8_t)length};
     if (packing == BY_PLANES && length >= 8) {
-        put(buffer, head, 4);
+        append(buffer, head, 4);
         for (int c = 0; c < 4; ++c) {
             const uint8_t run[] = {(uint8_t)(128 + length), pixels[0][c]}, copy = (uint8_t)length;
             if (c >= 2) {
-                put(buffer, run, 2);
+                append(buffer, run, 2);
                 continue;
             }
-            put(buffer, &copy, 1);
-            for (int i = 0; i < length; ++i) put(buffer, &pixels[i][c], 1);
+            append(buffer, &copy, 1);
+            for (int i = 0; i < length; ++i) append(buffer, &pixels[i][c], 1);
         }
         return;
     }
-    for (int i = 0; i < length; ++i) put(buffer, pixels[i], 4);
+    for (int i = 0; i < length; ++i) append(buffer, pixels[i], 4);
     if (packing == BY_PIXELS) { /* no runs; a run of length zero is invalid */
         const uint8_t none[] = {1, 1, 1, 0};
         buffer->count -= 4;
-        put(buffer, none, 4);
-        put(buffer, pixels[length - 1], 4);
+        append(buffer, none, 4);
+        append(buffer, pixels[length - 1], 4);
     }
 }
 
@@ -113,7 +113,7 @@ static void test_every_orientation_and_encoding(void **state) {
     (void)state;
     for (int o = 0; o < 8; ++o)
         for (int how = 0; how < PACKINGS; ++how) {
-            bytes made = begun("FORMAT=32-bit_rle_rgbe\n", orientations[o].resolution);
+            bytes made = begin_file("FORMAT=32-bit_rle_rgbe\n", orientations[o].resolution);
             const int lines = orientations[o].by_columns ? WIDE : HIGH;
             const int length = orientations[o].by_columns ? HIGH : WIDE;
             for (int line = 0; line < lines; ++line) {
@@ -125,7 +125,7 @@ static void test_every_orientation_and_encoding(void **state) {
                     if (orientations[o].from_bottom) y = HIGH - 1 - y;
                     pixel_at(pixels[i], x, y);
                 }
-                put_scanline(&made, pixels, length, (packing)how);
+                append_scanline(&made, pixels, length, (packing)how);
             }
             float *texels = decoded(&made, WIDE, HIGH);
             for (int i = 0; i < WIDE * HIGH; ++i) {
@@ -135,7 +135,7 @@ static void test_every_orientation_and_encoding(void **state) {
             }
             memory_free(texels);
             made.count -= 1;
-            refused(&made, "truncated");
+            expect_rejected(&made, "truncated");
         }
 }
 
@@ -143,56 +143,56 @@ static void test_every_orientation_and_encoding(void **state) {
    of one colour, the last one of another. */
 static void test_old_run_lengths_are_shifted_by_eight_bits(void **state) {
     (void)state;
-    bytes made = begun("", "-Y 1 +X 263");
-    put(&made, "\x80\x40\x20\x81\1\1\1\5\1\1\1\1\x20\x20\x20\x81", 16);
+    bytes made = begin_file("", "-Y 1 +X 263");
+    append(&made, "\x80\x40\x20\x81\1\1\1\5\1\1\1\1\x20\x20\x20\x81", 16);
     float *texels = decoded(&made, 263, 1);
     for (int i = 0; i < 262; ++i) assert_true(texels[3 * i] == 1 && texels[3 * i + 2] == 0.25f);
     assert_true(texels[3 * 262] == 0.25f);
     memory_free(texels);
     made.at[made.count - 5] = 2; /* 2 x 256 pixels */
-    refused(&made, "exceeds its scanline");
-    made = begun("", "-Y 1 +X 2");
-    put(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
-    refused(&made, "exceeds its scanline"); /* there is no pixel to repeat */
+    expect_rejected(&made, "exceeds its scanline");
+    made = begin_file("", "-Y 1 +X 2");
+    append(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
+    expect_rejected(&made, "exceeds its scanline"); /* there is no pixel to repeat */
 }
 
 static void test_damaged_files_are_rejected(void **state) {
     (void)state;
-    bytes made = begun("", "-Y 1 +X 8");
-    put(&made, "\2\2\0\x8", 4); /* truncated within the first scanline */
-    refused(&made, "truncated: the file ends in scanline 1 of 1");
-    put(&made, "\0\1\2\3", 4); /* copies nothing, for ever */
-    refused(&made, "exceeds its scanline");
-    made = begun("", "-Y 1 +X 8");
-    put(&made, "\2\2\0\x9\x89\1\x89\1\x89\1\x89\1", 12);
-    refused(&made, "9 pixels; expected 8");
-    made = begun("", "-Y 1 +X 8");
-    put(&made, "\2\2\0\x8\x89\1\x88\1\x88\1\x88\1", 12);
-    refused(&made, "exceeds its scanline");
+    bytes made = begin_file("", "-Y 1 +X 8");
+    append(&made, "\2\2\0\x8", 4); /* truncated within the first scanline */
+    expect_rejected(&made, "truncated: the file ends in scanline 1 of 1");
+    append(&made, "\0\1\2\3", 4); /* copies nothing, for ever */
+    expect_rejected(&made, "exceeds its scanline");
+    made = begin_file("", "-Y 1 +X 8");
+    append(&made, "\2\2\0\x9\x89\1\x89\1\x89\1\x89\1", 12);
+    expect_rejected(&made, "9 pixels; expected 8");
+    made = begin_file("", "-Y 1 +X 8");
+    append(&made, "\2\2\0\x8\x89\1\x88\1\x88\1\x88\1", 12);
+    expect_rejected(&made, "exceeds its scanline");
     static const char *const resolutions[] = {"-Y 1 -Y 8", "-Y 0 +X 8",          "Y 1 +X 8",
                                               "-Y 1",      "-Y 1 +X 1234567890", "-Y 1 +X 8 9"};
     for (size_t i = 0; i < sizeof resolutions / sizeof *resolutions; ++i) {
-        made = begun("", resolutions[i]);
-        refused(&made, "resolution");
+        made = begin_file("", resolutions[i]);
+        expect_rejected(&made, "resolution");
     }
-    made = begun("", "-Y 999999999 +X 999999999");
-    refused(&made, "in a file of only");
-    made = begun("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
-    refused(&made, "FORMAT");
-    made = begun("EXPOSURE=bright\n", "-Y 1 +X 8");
-    refused(&made, "EXPOSURE");
+    made = begin_file("", "-Y 999999999 +X 999999999");
+    expect_rejected(&made, "in a file of only");
+    made = begin_file("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
+    expect_rejected(&made, "FORMAT");
+    made = begin_file("EXPOSURE=bright\n", "-Y 1 +X 8");
+    expect_rejected(&made, "EXPOSURE");
     made.count = 0;
-    put_text(&made, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe");
-    refused(&made, "truncated");
+    append_text(&made, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe");
+    expect_rejected(&made, "truncated");
     made.count = 0;
-    refused(&made, "not a Radiance image");
+    expect_rejected(&made, "not a Radiance image");
 }
 
 /* --- the header ------------------------------------------------------------------------------- */
 
 static void one_pixel(const char *lines, const char *pixel, float r, float g, float b) {
-    bytes made = begun(lines, "-Y 1 +X 1");
-    put(&made, pixel, 4);
+    bytes made = begin_file(lines, "-Y 1 +X 1");
+    append(&made, pixel, 4);
     float *texels = decoded(&made, 1, 1);
     const float expected[3] = {r, g, b};
     for (int c = 0; c < 3; ++c)
@@ -225,8 +225,8 @@ static void test_header_scales_values(void **state) {
 
 static void test_data_textures_use_gamma_2_2(void **state) {
     (void)state;
-    bytes made = begun("", "-Y 1 +X 1");
-    put(&made, "\x80\x40\0\x81", 4);
+    bytes made = begin_file("", "-Y 1 +X 1");
+    append(&made, "\x80\x40\0\x81", 4);
     const file_view view = view_of(&made);
     picture opened;
     assert_int_equal(picture_open(&opened, "some.hdr", &view, PICTURE_BYTES), KD_OK);

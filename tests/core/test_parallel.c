@@ -33,7 +33,7 @@ static void add_piece(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* Returns true if a loop runs each item once and no two threads have the same number. */
-static bool loop_is_right(int64_t grain) {
+static bool loop_is_correct(int64_t grain) {
     static _Thread_local tally to;
     memset(&to, 0, sizeof to);
     parallel_for(ITEMS, grain, add_piece, &to);
@@ -41,7 +41,7 @@ static bool loop_is_right(int64_t grain) {
 }
 
 /* ThreadSanitizer starts no threads in a child of a process with threads. */
-static void skip_forks_under_tsan(void) {
+static void skip_under_tsan(void) {
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
     skip();
@@ -65,21 +65,21 @@ static int code_of_child(int (*function)(void)) {
 }
 
 static int loop_in_child(void) {
-    return loop_is_right(1) ? 0 : 1;
+    return loop_is_correct(1) ? 0 : 1;
 }
 
 static int loop_in_grandchild(void) {
-    return loop_is_right(1) && code_of_child(loop_in_child) == 0 ? 0 : 1;
+    return loop_is_correct(1) && code_of_child(loop_in_child) == 0 ? 0 : 1;
 }
 
 static void test_forked_child_creates_its_threads(void **state) {
     (void)state;
-    skip_forks_under_tsan();
+    skip_under_tsan();
     parallel_set_threads(4);
-    assert_true(loop_is_right(1));
+    assert_true(loop_is_correct(1));
     for (int i = 0; i < 10; ++i) assert_int_equal(code_of_child(loop_in_child), 0);
     assert_int_equal(code_of_child(loop_in_grandchild), 0);
-    assert_true(loop_is_right(1));
+    assert_true(loop_is_correct(1));
     parallel_set_threads(0);
 }
 
@@ -91,7 +91,7 @@ typedef struct calls {
 static void *call_loops(void *context) {
     calls *counts = (calls *)context;
     for (int i = 0; i < ROUNDS || !counts->stop; ++i) {
-        atomic_fetch_add(&counts->wrong, loop_is_right(1 + i % 100) ? 0 : 1);
+        atomic_fetch_add(&counts->wrong, loop_is_correct(1 + i % 100) ? 0 : 1);
         atomic_fetch_add(&counts->loops, 1);
         if (i >= ROUNDS) sched_yield();
     }
@@ -100,7 +100,7 @@ static void *call_loops(void *context) {
 
 static void test_fork_during_loops_of_other_threads(void **state) {
     (void)state;
-    skip_forks_under_tsan();
+    skip_under_tsan();
     calls calls = {false, 0, 0};
     pthread_t callers[2];
     parallel_set_threads(4);
@@ -121,7 +121,7 @@ static void fork_in_piece(void *context, int64_t begin, int64_t end, int thread)
 
 static void test_fork_inside_a_loop(void **state) {
     (void)state;
-    skip_forks_under_tsan();
+    skip_under_tsan();
     atomic_int failed = 0;
     parallel_set_threads(4);
     parallel_for(64, 1, fork_in_piece, &failed);
@@ -147,7 +147,7 @@ static void fork_and_return(void *context, int64_t begin, int64_t end, int threa
 
 static void test_forked_child_returns_into_a_loop(void **state) {
     (void)state;
-    skip_forks_under_tsan();
+    skip_under_tsan();
     atomic_int failed = 0;
     parallel_set_threads(4);
     parallel_for(32, 1, fork_and_return, &failed);
@@ -176,7 +176,7 @@ static void test_thread_count_changes_during_loops(void **state) {
     assert_int_equal(pthread_create(&caller, NULL, call_loops, &calls), 0);
     for (int i = 0; i < ROUNDS; ++i) {
         parallel_set_threads(i % 9);
-        assert_true(loop_is_right(7));
+        assert_true(loop_is_correct(7));
     }
     calls.stop = true;
     pthread_join(caller, NULL);
@@ -214,7 +214,7 @@ static void test_thread_limit_is_logged_once(void **state) {
     for (int i = 0; i < 3; ++i) {
         parallel_set_threads(1 << 30 >> i);
         assert_in_range(parallel_threads(), 1, cores_count() * PARALLEL_EACH);
-        assert_true(loop_is_right(1));
+        assert_true(loop_is_correct(1));
     }
     assert_int_equal(warnings, 1);
     parallel_set_threads(-1); /* equivalent to 0 */

@@ -11,7 +11,7 @@ typedef struct bytes {
     size_t count, capacity;
 } bytes;
 
-static void put(bytes *buffer, const void *from, size_t count) {
+static void append(bytes *buffer, const void *from, size_t count) {
     if (buffer->count + count > buffer->capacity) {
         buffer->capacity = 2 * (buffer->count + count);
         buffer->at = (uint8_t *)realloc(buffer->at, buffer->capacity);
@@ -21,15 +21,15 @@ static void put(bytes *buffer, const void *from, size_t count) {
     buffer->count += count;
 }
 
-static void put_value(bytes *buffer, uint32_t value, int size, bool big) {
+static void append_value(bytes *buffer, uint32_t value, int size, bool big) {
     for (int i = 0; i < size; ++i) {
         const uint8_t byte = (uint8_t)(value >> 8 * (big ? size - 1 - i : i));
-        put(buffer, &byte, 1);
+        append(buffer, &byte, 1);
     }
 }
 
-static void put_zeros(bytes *buffer, size_t count) {
-    for (size_t i = 0; i < count; ++i) put_value(buffer, 0, 1, false);
+static void append_zeros(bytes *buffer, size_t count) {
+    for (size_t i = 0; i < count; ++i) append_value(buffer, 0, 1, false);
 }
 
 static file_view view_of(const bytes *buffer) {
@@ -42,14 +42,14 @@ static kd_status inspect(picture_info *info, bytes *buffer) {
     return picture_inspect(info, "some.file", &view);
 }
 
-static void refused(bytes *buffer, const char *word) {
+static void expect_rejected(bytes *buffer, const char *word) {
     picture_info info;
     assert_int_equal(inspect(&info, buffer), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), word)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), word);
     free(buffer->at);
 }
 
-static void accepted(bytes *buffer, int32_t width, int32_t height) {
+static void expect_accepted(bytes *buffer, int32_t width, int32_t height) {
     picture_info info;
     const kd_status status = inspect(&info, buffer);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
@@ -62,42 +62,42 @@ static void accepted(bytes *buffer, int32_t width, int32_t height) {
 
 static bytes tga(uint32_t kind, uint32_t side, size_t data) {
     bytes made = {0};
-    put_zeros(&made, 2);
-    put_value(&made, kind, 1, false);
-    put_zeros(&made, 9);
-    put_value(&made, side, 2, false);
-    put_value(&made, side, 2, false);
-    put_value(&made, 24, 2, false);
-    put_zeros(&made, data);
+    append_zeros(&made, 2);
+    append_value(&made, kind, 1, false);
+    append_zeros(&made, 9);
+    append_value(&made, side, 2, false);
+    append_value(&made, side, 2, false);
+    append_value(&made, 24, 2, false);
+    append_zeros(&made, data);
     return made;
 }
 
 static bytes bmp(uint32_t side, uint32_t bits, size_t data) {
     bytes made = {0};
-    put(&made, "BM", 2);
-    put_value(&made, 0, 4, false);
-    put_value(&made, 0, 4, false);
-    put_value(&made, 54 + (bits < 16 ? 8u : 0), 4, false);
-    put_value(&made, 40, 4, false);
-    put_value(&made, side, 4, false);
-    put_value(&made, side, 4, false);
-    put_value(&made, 1, 2, false);
-    put_value(&made, bits, 2, false);
-    put_zeros(&made, 24 + (bits < 16 ? 8u : 0) + data);
+    append(&made, "BM", 2);
+    append_value(&made, 0, 4, false);
+    append_value(&made, 0, 4, false);
+    append_value(&made, 54 + (bits < 16 ? 8u : 0), 4, false);
+    append_value(&made, 40, 4, false);
+    append_value(&made, side, 4, false);
+    append_value(&made, side, 4, false);
+    append_value(&made, 1, 2, false);
+    append_value(&made, bits, 2, false);
+    append_zeros(&made, 24 + (bits < 16 ? 8u : 0) + data);
     return made;
 }
 
 static bytes png(uint32_t side, uint32_t depth, uint32_t colour, size_t data) {
     bytes made = {0};
-    put(&made, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
-    put_value(&made, side, 4, true);
-    put_value(&made, side, 4, true);
-    put_value(&made, depth, 1, true);
-    put_value(&made, colour, 1, true);
-    put_zeros(&made, 3 + 4);
-    put_value(&made, (uint32_t)data, 4, true);
-    put(&made, "IDAT", 4);
-    put_zeros(&made, data + 4);
+    append(&made, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+    append_value(&made, side, 4, true);
+    append_value(&made, side, 4, true);
+    append_value(&made, depth, 1, true);
+    append_value(&made, colour, 1, true);
+    append_zeros(&made, 3 + 4);
+    append_value(&made, (uint32_t)data, 4, true);
+    append(&made, "IDAT", 4);
+    append_zeros(&made, data + 4);
     return made;
 }
 
@@ -105,34 +105,34 @@ static bytes hdr(int side, size_t data) {
     char head[100];
     bytes made = {0};
     snprintf(head, sizeof head, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", side, side);
-    put(&made, head, strlen(head));
-    put_zeros(&made, data);
+    append(&made, head, strlen(head));
+    append_zeros(&made, data);
     return made;
 }
 
 /* Makes a JPEG of one grey component, with Huffman tables of `codes` codes before the frame. */
 static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
     bytes made = {0};
-    put_value(&made, 0xffd8, 2, true);
-    put(&made, "\xff\xe0\0\6\xff\xc4",
-        6); /* bytes that look like a table, in an application segment */
-    put_value(&made, 0xffffffff, 2, true);
-    put_value(&made, 0xffc4, 2, true);
-    put_value(&made, 2 + 17 + codes, 2, true);
-    put_value(&made, 0, 1, true);
+    append_value(&made, 0xffd8, 2, true);
+    append(&made, "\xff\xe0\0\6\xff\xc4",
+           6); /* bytes that look like a table, in an application segment */
+    append_value(&made, 0xffffffff, 2, true);
+    append_value(&made, 0xffc4, 2, true);
+    append_value(&made, 2 + 17 + codes, 2, true);
+    append_value(&made, 0, 1, true);
     for (uint32_t i = 0, left = codes; i < 16; ++i) {
         const uint32_t share = i == 15 || left < 200 ? left : 200;
-        put_value(&made, i < 14 ? 0 : share, 1, true);
+        append_value(&made, i < 14 ? 0 : share, 1, true);
         left -= i < 14 ? 0 : share;
     }
-    put_zeros(&made, codes);
-    put_value(&made, 0xffc0, 2, true);
-    put_value(&made, 11, 2, true);
-    put_value(&made, 8, 1, true);
-    put_value(&made, side, 2, true);
-    put_value(&made, side, 2, true);
-    put(&made, "\1\1\x11\0", 4);
-    put_zeros(&made, data);
+    append_zeros(&made, codes);
+    append_value(&made, 0xffc0, 2, true);
+    append_value(&made, 11, 2, true);
+    append_value(&made, 8, 1, true);
+    append_value(&made, side, 2, true);
+    append_value(&made, side, 2, true);
+    append(&made, "\1\1\x11\0", 4);
+    append_zeros(&made, data);
     return made;
 }
 
@@ -142,48 +142,48 @@ static void test_impossible_sizes_are_rejected(void **state) {
     (void)state;
     static const char reason[] = "in a file of only";
     bytes made = tga(2, 16384, 0); /* 18 bytes that claim 800 MB */
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = tga(10, 16384, 1000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = bmp(16384, 24, 10);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = bmp(16384, 1, 1000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = png(16384, 1, 0, 1000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = png(16384, 8, 6, 10000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = hdr(16384, 5 * 16384); /* with old run lengths the size would be possible, but there is
                                      no pixel to repeat */
-    refused(&made, "256 pixels per byte");
+    expect_rejected(&made, "256 pixels per byte");
     made = hdr(8192, 1000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = jpeg(16384, 4, 1000);
-    refused(&made, reason);
+    expect_rejected(&made, reason);
     made = png(32767, 1, 0, 1 << 18); /* too large, whether valid or not */
-    refused(&made, "at most 268435456 in all");
+    expect_rejected(&made, "at most 268435456 in all");
 }
 
 static void test_smallest_valid_files_are_accepted(void **state) {
     (void)state;
     bytes made = tga(2, 64, 3 * 64 * 64);
-    accepted(&made, 64, 64);
+    expect_accepted(&made, 64, 64);
     made = tga(10, 8192, 4 * 8192 * 8192 / 128);
-    accepted(&made, 8192, 8192);
+    expect_accepted(&made, 8192, 8192);
     made = bmp(64, 24, 3 * 64 * 64);
-    accepted(&made, 64, 64);
+    expect_accepted(&made, 64, 64);
     made = bmp(64, 1, 64 * 64 / 8);
-    accepted(&made, 64, 64);
+    expect_accepted(&made, 64, 64);
     made = png(8192, 1, 0, 8192 * (8192 / 8 + 1) / 1032);
-    accepted(&made, 8192, 8192);
+    expect_accepted(&made, 8192, 8192);
     made = png(16384, 1, 0, 40000);
-    accepted(&made, 16384, 16384);
+    expect_accepted(&made, 16384, 16384);
     made = hdr(1024, 1024 * (4 + 4 * 2 * 9));
-    accepted(&made, 1024, 1024);
+    expect_accepted(&made, 1024, 1024);
     made = jpeg(8192, 4, 8192 * 8192 / 64 / 8);
-    accepted(&made, 8192, 8192);
+    expect_accepted(&made, 8192, 8192);
     made = jpeg(64, 256, 100); /* the largest Huffman table */
-    accepted(&made, 64, 64);
+    expect_accepted(&made, 64, 64);
 }
 
 /* Two grey values of one bit each, a row of eight pixels. */
@@ -209,16 +209,16 @@ static void test_samples_match_file(void **state) {
 static void test_overlong_huffman_tables_are_rejected(void **state) {
     (void)state;
     bytes made = jpeg(64, 257, 100);
-    refused(&made, "Huffman table of more than 256 codes");
+    expect_rejected(&made, "Huffman table of more than 256 codes");
     made = jpeg(64, 4, 0); /* the tables may also follow the frame's header */
-    put_value(&made, 0xffc4, 2, true);
-    put_value(&made, 400, 2, true);
-    for (int i = 0; i < 400; ++i) put_value(&made, 255, 1, true);
-    refused(&made, "Huffman table of more than 256 codes");
+    append_value(&made, 0xffc4, 2, true);
+    append_value(&made, 400, 2, true);
+    for (int i = 0; i < 400; ++i) append_value(&made, 255, 1, true);
+    expect_rejected(&made, "Huffman table of more than 256 codes");
 }
 
 static void take(void *context, void *data, int count) {
-    put((bytes *)context, data, (size_t)count);
+    append((bytes *)context, data, (size_t)count);
 }
 
 /* A PNG whose header states one pixel, with 9 MB of data. */

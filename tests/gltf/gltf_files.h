@@ -147,7 +147,7 @@ static const uint8_t box_indices[36] = {0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1
 #define PRIMITIVE(text) "\"meshes\":[{\"primitives\":[{" text "}]}]"
 
 /* A box with texture coordinates and one normal per face corner, with 16-bit indices. */
-static inline void box_put(gltf_maker *maker) {
+static inline void add_box(gltf_maker *maker) {
     float texcoords[8][2], normals[8][3];
     uint16_t indices[36];
     memset(maker, 0, sizeof *maker);

@@ -34,12 +34,12 @@ static void test_every_file_form_gives_the_same_scene(void **state) {
     (void)state;
     static gltf_maker made, sparse;
     static const uint16_t replaced[2] = {2, 6};
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_beside("beside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     /* two corners are wrong in the array, and a sparse accessor corrects them */
-    box_put(&sparse);
+    add_box(&sparse);
     float places[8][3];
     memcpy(places, corner_places, sizeof places);
     for (int k = 0; k < 3; ++k) places[2][k] = places[6][k] = 77;
@@ -73,7 +73,7 @@ static void test_every_file_form_gives_the_same_scene(void **state) {
 static void test_result_is_independent_of_threads(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     parallel_set_threads(1);
     const uint64_t one = hash_of("box.glb");
@@ -211,7 +211,7 @@ static void test_strips_and_fans(void **state) {
 static void test_node_transforms(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("nodes.glb", &made, NODES BOX_PRIMITIVE);
     mesh read = load("nodes.glb");
     assert_int_equal(read.triangle_count, 36);
@@ -268,7 +268,7 @@ static void test_result_matches_assimp(void **state) {
     static gltf_maker made;
     /* files without references, because kandela-import may open no other file */
     static const char *const names[] = {"box.glb", "nodes.glb", "inside.gltf"};
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_glb("nodes.glb", &made, NODES BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
@@ -295,7 +295,7 @@ static void test_deep_node_chain(void **state) {
     static gltf_maker made;
     char *text = (char *)malloc(DEEP * 64);
     assert_non_null(text);
-    box_put(&made);
+    add_box(&made);
     strcpy(text, "\"scenes\":[{\"nodes\":[0]}],\"nodes\":[");
     size_t used = strlen(text);
     for (int i = 0; i < DEEP; ++i)
@@ -327,7 +327,7 @@ static void test_skins_follow_joint_transforms(void **state) {
         weights[i][1] = 0.5f * high;
         for (int k = 0; k < 2; ++k) weights[i][k] *= high > 0 ? 3 : 1;
     }
-    box_put(&made);
+    add_box(&made);
     gltf_put(&made, joints, GLTF_UBYTE, 4, 8, "");
     gltf_put(&made, weights, GLTF_FLOAT, 4, 8, "");
     const int view = gltf_put_view(&made, inverse, sizeof inverse, 0);
@@ -354,7 +354,7 @@ static void test_morph_targets_use_default_weights(void **state) {
     static gltf_maker made;
     float moves[8][3] = {{0}};
     for (int i = 0; i < 8; ++i) moves[i][2] = corner_places[i][2];
-    box_put(&made);
+    add_box(&made);
     gltf_put(&made, moves, GLTF_FLOAT, 3, 8, "");
     gltf_write_glb("morph.glb", &made,
                    ONE_NODE "\"meshes\":[{\"weights\":[0,3],\"primitives\":[{\"attributes\":{"
@@ -376,7 +376,7 @@ static void test_emissive_only_model_gets_no_other_light(void **state) {
         scene *opened = NULL;
         kd_render_options options;
         char text[512];
-        box_put(&made);
+        add_box(&made);
         snprintf(text, sizeof text,
                  ONE_NODE "\"materials\":[{\"emissiveFactor\":[1,1,1]%s}],\"textures\":[{"
                           "\"source\":0}],\"images\":[{\"uri\":\"nodes.glb\"}]," PRIMITIVE(
@@ -427,7 +427,7 @@ static void test_emissive_only_model_gets_no_other_light(void **state) {
 static void test_camera_and_light_node_transforms(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("stage.glb", &made, STAGE BOX_PRIMITIVE);
     mesh read = load("stage.glb");
     assert_int_equal(read.camera_count, 2);
@@ -464,7 +464,7 @@ static void test_camera_and_light_node_transforms(void **state) {
 static void test_blender_lights_are_converted_to_watts(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_text_make(gltf_text_buffer, &made, STAGE BOX_PRIMITIVE, "");
     char *version = strstr(gltf_text_buffer, "\"version\":\"2.0\"");
     const char *said = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";

@@ -4,17 +4,17 @@
 #include <math.h>
 
 /* Expects one line of error with this reason, and no leaked memory. */
-static void refused(const char *name, const char *said) {
+static void expect_rejected(const char *name, const char *said) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in(name), NULL, NULL), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), said)) fail_msg("%s\ndoes not say: %s", kd_last_error(), said);
     assert_non_null(strstr(kd_last_error(), name));
     assert_null(strchr(kd_last_error(), '\n'));
     assert_null(read.positions);
-    heard_problems ears = {.count = 0};
-    obj_options options = {on_problem, &ears, true, NULL, 0, false};
+    reported_problems problems = {.count = 0};
+    obj_options options = {on_problem, &problems, true, NULL, 0, false};
     assert_int_equal(gltf_load(&read, file_in(name), &options, NULL), KD_OK);
-    assert_int_equal(ears.fatal, 1);
+    assert_int_equal(problems.fatal, 1);
     mesh_close(&read);
 }
 
@@ -48,10 +48,10 @@ static void test_hostile_text_gives_one_line_of_error(void **state) {
         {"\"extensionsRequired\":7", "extensionsRequired: found 7"},
     };
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         gltf_write_glb("bad.glb", &made, rows[i].rest);
-        refused("bad.glb", rows[i].said);
+        expect_rejected("bad.glb", rows[i].said);
     }
 }
 
@@ -100,7 +100,7 @@ static void test_hostile_counts_give_one_line_of_error(void **state) {
                  rows[i].view, rows[i].accessor);
         file_put("bad.glb", (const char *)whole,
                  glb_make(whole, text, (const unsigned char *)corner_places, 96));
-        refused("bad.glb", rows[i].said);
+        expect_rejected("bad.glb", rows[i].said);
     }
 }
 
@@ -113,7 +113,8 @@ static void test_index_out_of_range(void **state) {
     gltf_put(&made, indices, GLTF_UBYTE, 1, 3, "");
     gltf_write_glb("bad.glb", &made,
                    ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0},\"indices\":1"));
-    refused("bad.glb", "meshes[0].primitives[0].indices: found the index 8, expected below 8");
+    expect_rejected("bad.glb",
+                    "meshes[0].primitives[0].indices: found the index 8, expected below 8");
 }
 
 /* A primitive with indices but no positions is not drawn, alone or beside a complete one. */
@@ -124,15 +125,15 @@ static void test_indices_without_positions(void **state) {
         ONE_NODE "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0},\"indices\":3},"
                  "{\"attributes\":{},\"indices\":3}]}]"};
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     for (int i = 0; i < 2; ++i) {
         mesh read;
-        heard_problems ears = {.count = 0};
-        obj_options options = {on_problem, &ears, true, NULL, 0, false};
+        reported_problems problems = {.count = 0};
+        obj_options options = {on_problem, &problems, true, NULL, 0, false};
         gltf_write_glb("bad.glb", &made, rests[i]);
         assert_int_equal(gltf_load(&read, file_in("bad.glb"), &options, NULL), KD_OK);
         assert_int_equal(read.triangle_count, i == 0 ? 0 : 12);
-        assert_true(ears.count > 0);
+        assert_true(problems.count > 0);
         mesh_close(&read);
     }
 }
@@ -167,7 +168,7 @@ static void test_uris_outside_the_folder_are_rejected(void **state) {
                  "}]," PRIMITIVE("\"attributes\":{\"POSITION\":0}") "}",
                  rows[i].uri);
         file_put_text("bad.gltf", text);
-        refused("bad.gltf", rows[i].said);
+        expect_rejected("bad.gltf", rows[i].said);
     }
     file_put("a b.bin", (const char *)corner_places, 96);
     char text[1024];
@@ -186,7 +187,7 @@ static void test_glb_chunk_sizes_are_validated(void **state) {
     (void)state;
     static gltf_maker made;
     static unsigned char whole[1 << 14], bad[1 << 14];
-    box_put(&made);
+    add_box(&made);
     gltf_text_make(gltf_text_buffer, &made, ONE_NODE BOX_PRIMITIVE, "");
     const size_t count = glb_make(whole, gltf_text_buffer, made.bin, made.bytes);
     static const struct {
@@ -202,7 +203,7 @@ static void test_glb_chunk_sizes_are_validated(void **state) {
         memcpy(bad, whole, count);
         glb_put_u32(bad, rows[i].at, rows[i].value);
         file_put("bad.glb", (const char *)bad, count);
-        refused("bad.glb", rows[i].said);
+        expect_rejected("bad.glb", rows[i].said);
     }
     for (size_t cut = 0; cut < count;
          cut += 7) { /* truncated anywhere, a file gives a message and never a crash */
@@ -216,11 +217,11 @@ static void test_glb_chunk_sizes_are_validated(void **state) {
     deep[199999] = '\0';
     file_put_text("deep.gltf", deep);
     free(deep);
-    refused("deep.gltf", "invalid JSON");
+    expect_rejected("deep.gltf", "invalid JSON");
     file_put_text("old.gltf", "{\"asset\":{\"version\":\"1.0\"}}");
-    refused("old.gltf", "found version \"1.0\", expected 2.0");
+    expect_rejected("old.gltf", "found version \"1.0\", expected 2.0");
     file_put_text("list.gltf", "[1,2]");
-    refused("list.gltf", "expected glTF");
+    expect_rejected("list.gltf", "expected glTF");
 }
 
 /* Points and lines have no triangles; non-finite values are omitted with a warning. */
@@ -233,21 +234,21 @@ static void test_unsupported_primitives_are_reported(void **state) {
     memset(&made, 0, sizeof made);
     gltf_put(&made, places, GLTF_FLOAT, 3, 6, "");
     gltf_write_glb("nan.glb", &made, ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0}"));
-    heard_problems ears = {.count = 0};
-    obj_options options = {on_problem, &ears, true, NULL, 0, false};
+    reported_problems problems = {.count = 0};
+    obj_options options = {on_problem, &problems, true, NULL, 0, false};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("nan.glb"), &options, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 1);
-    assert_int_equal(ears.count, 1);
-    assert_string_equal(ears.kinds[0], "nan");
+    assert_int_equal(problems.count, 1);
+    assert_string_equal(problems.kinds[0], "nan");
     mesh_close(&read);
     gltf_write_glb("points.glb", &made,
                    ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0},\"mode\":0"));
-    memset(&ears, 0, sizeof ears);
+    memset(&problems, 0, sizeof problems);
     assert_int_equal(gltf_load(&read, file_in("points.glb"), &options, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 0);
     assert_true(read.position_count > 0);
-    assert_string_equal(ears.kinds[0], "unsupported");
+    assert_string_equal(problems.kinds[0], "unsupported");
     mesh_close(&read);
 }
 

@@ -133,12 +133,13 @@ static void test_two_texture_coordinate_sets(void **state) {
                "\"metallicRoughnessTexture\":{\"index\":0,\"texCoord\":1}},"
                "\"emissiveTexture\":{\"index\":0,\"texCoord\":2}",
                1);
-    heard_problems ears = {.count = 0};
-    const obj_options options = {.problem = on_problem, .context = &ears};
+    reported_problems problems = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &problems};
     assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
-    assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.messages[0], "found TEXCOORD_2, but other maps of the material use "
-                                             "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
+    assert_int_equal(problems.count, 1);
+    assert_non_null(strstr(problems.messages[0],
+                           "found TEXCOORD_2, but other maps of the material use "
+                           "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
     mesh_close(&read);
 }
 
@@ -218,7 +219,7 @@ static void test_layer_textures_read_their_channels(void **state) {
 static void test_orthographic_cameras(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb(
         "parallel.glb", &made,
         "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0},{\"camera\":0,"
@@ -242,7 +243,7 @@ static void test_blender_anisotropy_is_converted(void **state) {
     static gltf_maker made;
     static unsigned char whole[GLTF_TEXT];
     static const char said[] = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
-    box_put(&made);
+    add_box(&made);
     gltf_text_make(gltf_text_buffer, &made,
                    ONE_NODE "\"materials\":[{\"pbrMetallicRoughness\":{\"roughnessFactor\":0.4},"
                             "\"extensions\":{\"KHR_materials_anisotropy\":{\"anisotropyStrength\":"
@@ -266,12 +267,12 @@ static void test_unsupported_extensions_are_reported(void **state) {
                "\"extensions\":{\"KHR_materials_iridescence\":{\"iridescenceFactor\":1},"
                "\"KHR_materials_ior\":{\"ior\":1.4}}",
                1);
-    heard_problems ears = {.count = 0};
-    const obj_options options = {.problem = on_problem, .context = &ears};
+    reported_problems problems = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &problems};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
-    assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.messages[0],
+    assert_int_equal(problems.count, 1);
+    assert_non_null(strstr(problems.messages[0],
                            "materials[0]: found the extension KHR_materials_iridescence, which is "
                            "not supported and is ignored"));
     mesh_close(&read);

@@ -74,7 +74,7 @@ static void expect_same_triangles(const char *name, uint32_t instances) {
 static void test_nodes_sharing_a_mesh_become_instances(void **state) {
     (void)state;
     static gltf_maker made;
-    box_put(&made);
+    add_box(&made);
     gltf_write_glb("shared.glb", &made, SHARED);
     mesh read = load_parts("shared.glb");
     const uint32_t box = 12, total = 12 + 6;
@@ -110,7 +110,7 @@ static void test_instances_of_one_node(void **state) {
     static gltf_maker made;
     static float moves[COUNT][3], scales[COUNT][3];
     static int16_t turns[COUNT][4];
-    box_put(&made);
+    add_box(&made);
     for (int i = 0; i < COUNT; ++i) {
         moves[i][0] = (float)(2 * i);
         moves[i][2] = (float)(i % 7);
@@ -146,7 +146,7 @@ static void test_parts_with_dropped_triangles(void **state) {
     float places[8][3];
     memcpy(places, corner_places, sizeof places);
     places[6][1] = NAN;
-    box_put(&made);
+    add_box(&made);
     gltf_put(&made, places, GLTF_FLOAT, 3, 8, "");
     gltf_write_glb("holes.glb", &made,
                    "\"scenes\":[{\"nodes\":[0,1,2,3]}],\"nodes\":[{\"mesh\":0},{\"mesh\":1},"

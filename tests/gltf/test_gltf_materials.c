@@ -33,7 +33,7 @@ static size_t png_make(unsigned char *to) {
 static void box_of(const char *name, const char *material_text, const char *rest) {
     static gltf_maker made;
     static char text[1 << 14];
-    box_put(&made);
+    add_box(&made);
     snprintf(text, sizeof text,
              ONE_NODE "\"materials\":[{%s}],%s" PRIMITIVE(
                  "\"attributes\":{\"POSITION\":0,\"NORMAL\":1,\"TEXCOORD_0\":2},\"indices\":3,"
@@ -210,7 +210,7 @@ static void test_image_sources_are_equivalent(void **state) {
     gltf_base64(base64, png, count);
     snprintf(material_text, sizeof material_text, TEXTURED, "", "");
     for (int place_kind = 0; place_kind < 3; ++place_kind) {
-        box_put(&made);
+        add_box(&made);
         const int view = gltf_put_view(&made, png, count, 0);
         if (place_kind == 0)
             snprintf(rest, sizeof rest, "{\"bufferView\":%d,\"mimeType\":\"image/png\"}", view);
@@ -335,12 +335,12 @@ static void test_missing_texture_is_reported(void **state) {
         char text[256];
         snprintf(text, sizeof text, TEXTURED, "", "");
         box_of("less.glb", text, rows[i].rest);
-        heard_problems ears = {.count = 0};
-        obj_options options = {on_problem, &ears, false, NULL, 0, false};
+        reported_problems problems = {.count = 0};
+        obj_options options = {on_problem, &problems, false, NULL, 0, false};
         mesh read;
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
-        assert_int_equal(ears.count, 1);
-        assert_string_equal(ears.kinds[0], rows[i].kind);
+        assert_int_equal(problems.count, 1);
+        assert_string_equal(problems.kinds[0], rows[i].kind);
         assert_int_equal(read.materials[0].diffuse_map != NULL, i == 2); /* the fallback image */
         mesh_close(&read);
     }
@@ -392,7 +392,7 @@ static void test_gltf_in_scene_description(void **state) {
     static const float colours[8][3] = {{0.5f, 0.5f, 0.5f}};
     unsigned char png[512];
     char text[2048];
-    box_put(&made);
+    add_box(&made);
     gltf_put(&made, colours, GLTF_FLOAT, 3, 8, "");
     const int view = gltf_put_view(&made, png, png_make(png), 0);
     snprintf(text, sizeof text,

@@ -8,7 +8,7 @@
 #include <meshoptimizer.h>
 #endif
 
-static void refused(const char *name, const char *said) {
+static void expect_rejected(const char *name, const char *said) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in(name), NULL, NULL), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), said)) fail_msg("%s\ndoes not say: %s", kd_last_error(), said);
@@ -73,11 +73,11 @@ static void test_meshoptimizer_compression(void **state) {
     assert_true(fabs(volume6(&read) - 6) < 1e-6);
     mesh_close(&read);
     write_packed("bad.glb", bytes, first, count, "WORDS", 8);
-    refused("bad.glb", "found the mode \"WORDS\"");
+    expect_rejected("bad.glb", "found the mode \"WORDS\"");
     write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 7);
-    refused("bad.glb", "found");
+    expect_rejected("bad.glb", "found");
     write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 400000000);
-    refused("bad.glb", "expected fewer");
+    expect_rejected("bad.glb", "expected fewer");
     for (size_t at = 0; at < count; ++at) { /* with any byte changed: a mesh or an error */
         bytes[at] ^= 0x55;
         write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 8);
@@ -98,7 +98,7 @@ static void test_missing_meshoptimizer_is_reported(void **state) {
         (size_t)96);
     file_put("packed.glb", (const char *)whole,
              glb_make(whole, text, (const unsigned char *)corner_places, 96));
-    refused("packed.glb", "this build does not have that library");
+    expect_rejected("packed.glb", "this build does not have that library");
 }
 #endif
 
@@ -149,7 +149,7 @@ static void test_draco_compression(void **state) {
     assert_non_null(read.texcoord_indices);
     mesh_close(&read);
     write_draco("draco.glb", draco_box, sizeof draco_box, POINTS + 1);
-    refused("draco.glb", "compressed points and 12 triangles");
+    expect_rejected("draco.glb", "compressed points and 12 triangles");
     for (size_t at = 0; at < sizeof bad; at += 29) {
         memcpy(bad, draco_box, sizeof bad);
         bad[at] ^= 0x55;
@@ -161,7 +161,7 @@ static void test_draco_compression(void **state) {
         mesh_close(&read);
     }
     write_draco("draco.glb", draco_box, 20, POINTS);
-    refused("draco.glb", "Draco");
+    expect_rejected("draco.glb", "Draco");
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ static void ball_fill(ball_arrays *arrays) {
 }
 
 /* Adds quads behind the sphere, alternating between a dark and a bright material. */
-static void stripes_put(gltf_maker *maker) {
+static void add_stripes(gltf_maker *maker) {
     float places[STRIPES * 6][3];
     for (int i = 0; i < STRIPES; ++i) {
         static const float x[6] = {0, 1, 1, 0, 1, 0}, y[6] = {-3, -3, 3, -3, 3, 3};
@@ -71,7 +71,7 @@ static void picture_of(const char *material_text, const char *lamp, float planes
     gltf_put(&made, ball.places, GLTF_FLOAT, 3, (RINGS + 1) * (AROUND + 1), "");
     gltf_put(&made, ball.texcoords, GLTF_FLOAT, 2, (RINGS + 1) * (AROUND + 1), "");
     gltf_put(&made, ball.indices, GLTF_USHORT, 1, RINGS * AROUND * 6, "");
-    stripes_put(&made);
+    add_stripes(&made);
     snprintf(text, sizeof text, SCENE, lamp, material_text);
     gltf_write_glb("ball.glb", &made, text);
     kd_render_options options;

@@ -43,7 +43,7 @@ typedef struct instance_case {
     instance_trees trees;
 } instance_case;
 
-static void open_case(instance_case *c, case_triangles which) {
+static void open_instances(instance_case *c, case_triangles which) {
     const uint32_t half = SHAPE_TRIANGLES / 2;
     memset(c, 0, sizeof *c);
     c->two_shapes = triangle_set_make(which, SHAPE_TRIANGLES);
@@ -74,7 +74,7 @@ static void open_case(instance_case *c, case_triangles which) {
         KD_OK);
 }
 
-static void close_case(instance_case *c) {
+static void close_instances(instance_case *c) {
     instance_trees_close(&c->trees);
     triangle_set_close(&c->two_shapes);
     triangle_set_close(&c->copies);
@@ -120,7 +120,7 @@ static void test_rays_match_copies(void **state) {
     static instance_case c;
     uint32_t hits = 0;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
-        open_case(&c, (case_triangles)which);
+        open_instances(&c, (case_triangles)which);
         for (uint32_t i = 0; i < RAYS; ++i) {
             ray ray = nasty_ray(&c.copies, i);
             expect_same(&c, ray, case_triangles_name((case_triangles)which), i);
@@ -135,7 +135,7 @@ static void test_rays_match_copies(void **state) {
             ray.tmax = first.at.t;
             assert_true(walk(&c, ray, false).at.triangle == KD_NONE);
         }
-        close_case(&c);
+        close_instances(&c);
     }
     print_message("%u hits\n", hits);
     assert_true(hits > 1500);
@@ -146,7 +146,7 @@ static void test_rays_match_copies(void **state) {
 static void test_ties_match_copies(void **state) {
     (void)state;
     static instance_case c;
-    open_case(&c, CASE_SAME);
+    open_instances(&c, CASE_SAME);
     const transform unmoved = transform_identity();
     for (uint32_t i = 0; i < PUT; ++i)
         assert_int_equal(instance_make(&c.list[i], &unmoved, (i + 1) % 2), KD_OK);
@@ -165,7 +165,7 @@ static void test_ties_match_copies(void **state) {
     const instance_hit kept =
         instance_cast(&c.view, c.two_shapes.positions, c.two_shapes.triangles, ray, before, false);
     assert_true(kept.instance_id == KD_NONE && kept.at.triangle == 5);
-    close_case(&c);
+    close_instances(&c);
 }
 
 static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, uint8_t *seen) {
@@ -195,10 +195,10 @@ static void test_instance_boxes(void **state) {
     static instance_case c;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         uint8_t seen[PUT] = {0};
-        open_case(&c, (case_triangles)which);
+        open_instances(&c, (case_triangles)which);
         assert_int_equal(count_boxes(&c, 0, c.view.nodes[0].box, seen), c.view.node_count);
         for (uint32_t i = 0; i < PUT; ++i) assert_true(seen[i]);
-        close_case(&c);
+        close_instances(&c);
     }
 }
 

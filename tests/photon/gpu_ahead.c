@@ -5,7 +5,7 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 
-#include "tests/photon/same_there.h"
+#include "tests/photon/device_matches_cpu.h"
 #include "tests/scenes/files.h"
 #include <stdatomic.h>
 
@@ -13,15 +13,15 @@
 
 enum { BYTES = 1 << 20 };
 
-typedef struct errand {
+typedef struct async_request {
     void *memory; /* device memory */
     kd_status ends_with;
     atomic_bool waits, has_begun; /* waits: runs until it is cancelled */
     bool has_stream;
-} errand;
+} async_request;
 
-static kd_status run_errand(void *context, job_control *job) {
-    errand *task = (errand *)context;
+static kd_status run_request(void *context, job_control *job) {
+    async_request *task = (async_request *)context;
     static uint8_t ones[BYTES];
     memset(ones, 1, sizeof ones);
     task->has_stream = device_thread_stream() != NULL;
@@ -35,16 +35,16 @@ static kd_status run_errand(void *context, job_control *job) {
 static void test_asynchronous_tasks(void **state) {
     (void)state;
     static uint8_t received[BYTES];
-    errand request = {.memory = NULL};
+    async_request request = {.memory = NULL};
     async_task *task = NULL;
     assert_int_equal(device_memory_reserve(&request.memory, BYTES), KD_OK);
-    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_begin(&task, run_request, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_OK);
     assert_true(request.has_stream && device_thread_stream() == NULL);
     assert_int_equal(device_memory_download(received, request.memory, BYTES), KD_OK);
     for (int i = 0; i < BYTES; ++i) assert_int_equal(received[i], 1);
     request.ends_with = KD_ERROR_INPUT;
-    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_begin(&task, run_request, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_ERROR_INPUT);
     assert_string_equal(kd_last_error(), "an errand of 1048576 bytes failed");
     request.ends_with = KD_OK;
@@ -52,9 +52,9 @@ static void test_asynchronous_tasks(void **state) {
     job_control cancelled;
     job_init(&cancelled);
     atomic_store(&cancelled.cancelled, true);
-    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_begin(&task, run_request, &request), KD_OK);
     assert_int_equal(async_end(task, &cancelled), KD_INTERRUPTED);
-    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_begin(&task, run_request, &request), KD_OK);
     async_drop(task);
     assert_string_equal(kd_last_error(), "");
     assert_int_equal(async_end(NULL, NULL), KD_OK);
@@ -79,27 +79,27 @@ static int room_make(void **state) {
 
 /* --- pictures --------------------------------------------------------------------------------- */
 
-typedef struct patience {
+typedef struct pass_limit {
     int left; /* number of "render" stages left before the interruption */
     job_control *job;
-} patience;
+} pass_limit;
 
-static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
-    patience *limits = (patience *)context;
+static void cancel_at_limit(void *context, const char *stage, int64_t done, int64_t total) {
+    pass_limit *limits = (pass_limit *)context;
     (void)total;
     if (stage && strcmp(stage, "render") == 0 && done == 0 && --limits->left == 0)
         atomic_store(&limits->job->cancelled, true);
 }
 
 /* Renders `passes` passes, then interrupts; 0: never interrupts. */
-static finished run(const char *path, const kd_render_options *options, const char *kept,
-                    bool resume, int passes) {
+static run_result run(const char *path, const kd_render_options *options, const char *kept,
+                      bool resume, int passes) {
     job_control job;
     job_init(&job);
-    patience limits = {passes, &job};
-    if (passes) job.report = lose_patience, job.context = &limits;
+    pass_limit limits = {passes, &job};
+    if (passes) job.report = cancel_at_limit, job.context = &limits;
     const render_keeping keeping = {.state = kept, .resume = resume};
-    return run_kept(path, options, "cuda:0", &keeping, &job);
+    return run_on_device(path, options, "cuda:0", &keeping, &job);
 }
 
 static kd_render_options options_for(const char *method) {
@@ -123,9 +123,9 @@ static void test_pictures_match_sequential(void **state) {
     for (int m = 0; m < 2; ++m) {
         kd_render_options options = options_for(methods[m]);
         options.maps_ahead = 0;
-        const finished due = run(path, &options, NULL, false, 0);
+        const run_result due = run(path, &options, NULL, false, 0);
         options.maps_ahead = 1;
-        const finished ahead = run(path, &options, NULL, false, 0);
+        const run_result ahead = run(path, &options, NULL, false, 0);
         assert_int_equal(due.status, KD_OK);
         assert_int_equal(ahead.status, KD_OK);
         assert_int_equal(ahead.samples, 5);
@@ -139,12 +139,12 @@ static void test_interruption(void **state) {
     snprintf(path, sizeof path, "%s", file_in("room.json"));
     snprintf(kept, sizeof kept, "%s", file_in("ahead.state"));
     kd_render_options options = options_for("sppm");
-    const finished whole = run(path, &options, NULL, false, 0);
-    const finished begun = run(path, &options, kept, false, 3);
+    const run_result whole = run(path, &options, NULL, false, 0);
+    const run_result begun = run(path, &options, kept, false, 3);
     assert_int_equal(whole.status, KD_OK);
     assert_int_equal(begun.status, KD_INTERRUPTED);
     assert_true(begun.samples > 0 && begun.samples < 5);
-    const finished ended = run(path, &options, kept, true, 0);
+    const run_result ended = run(path, &options, kept, true, 0);
     assert_int_equal(ended.status, KD_OK);
     assert_true(ended.image == whole.image && ended.frame.photon_hash == whole.frame.photon_hash);
 }

@@ -1,7 +1,7 @@
 /* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, with
    `photon`, `ppm` and `sppm`, for every kernel, few and many beams, media without a surface, in
    glass and in the whole scene, through walls and in gather rays; and resumed on either device. */
-#include "tests/photon/same_there.h"
+#include "tests/photon/device_matches_cpu.h"
 #include "tests/scenes/files.h"
 
 /* A room of fog with a dividing wall, smoke without a surface, thin fog in glass, and a mirror that
@@ -59,15 +59,15 @@ static kd_render_options options_for(const char *method) {
 /* Expects equal pictures from both devices, to which the beams contribute. */
 static void expect_same_volume(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
-    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
-    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    const run_result cpu = run_on_device(path, options, "cpu", NULL, NULL);
+    const run_result result = run_on_device(path, options, "cuda:0", NULL, NULL);
     kd_render_options points = *options;
     memset(points.media, 0, sizeof points.media);
     strcpy(points.media, "points");
     expect_equal(path, options, &cpu, &result);
     assert_true(result.frame.volume_stored >= options->media_photons);
     if (options->passes == 2) /* with points the picture differs, so beams are used */
-        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != result.image);
+        assert_true(run_on_device(path, &points, "cpu", NULL, NULL).image != result.image);
 }
 
 static void test_photon(void **state) {
@@ -95,8 +95,9 @@ static void test_radii(void **state) {
         options.radius = radii[i];
         if (gpu_is_emulated() && test_leaves_out(1, 2)) options.radius = float_max(radii[i], 0.2f);
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
-        const finished cpu = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
-        const finished result = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
+        const run_result cpu = run_on_device(file_in("hazy.json"), &options, "cpu", NULL, NULL);
+        const run_result result =
+            run_on_device(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
         expect_equal("hazy", &options, &cpu, &result);
     }
 }
@@ -133,15 +134,15 @@ static void test_resumed(void **state) {
     kd_render_options options = options_for("sppm");
     options.passes = 6;
     const char *path = file_in("hazy.json");
-    const finished whole = run_kept(path, &options, "cpu", NULL, NULL);
+    const run_result whole = run_on_device(path, &options, "cpu", NULL, NULL);
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
     render_keeping keeping = {.state = kept};
     for (int part = 0; part < 3; ++part) {
         options.passes = 2 * (part + 1);
         keeping.resume = part > 0;
-        const finished last =
-            run_kept(file_in("hazy.json"), &options, device[part], &keeping, NULL);
+        const run_result last =
+            run_on_device(file_in("hazy.json"), &options, device[part], &keeping, NULL);
         assert_int_equal(last.status, KD_OK);
         if (part == 2) expect_equal("resumed", &options, &whole, &last);
     }

@@ -19,7 +19,7 @@ typedef struct stage {
     float size; /* extent of the set */
 } stage;
 
-static uint32_t place_of(uint32_t i, uint32_t count) {
+static uint32_t photon_position(uint32_t i, uint32_t count) {
     return (uint32_t)((uint64_t)i * 7919 % count);
 }
 
@@ -43,14 +43,15 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
 
 /* Position of surface i of packet p: 0: close together; 1: far apart; 2: in two groups; others:
    nearly at one point. */
-static vec3 camera_at(const stage *stage, uint32_t p, uint32_t i) {
+static vec3 add_request(const stage *stage, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const photon *photons = stage->lists[PHOTON_LIST_GLOBAL].photons;
     const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
     const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * stage->size);
-    if (p == 1) return photons[place_of(i, count)].position;
-    if (p == 2) return vec3_add(photons[place_of(i % 2, count)].position, off);
-    return vec3_add(photons[place_of(p, count)].position, p == 0 ? off : vec3_scale(off, 0.1f));
+    if (p == 1) return photons[photon_position(i, count)].position;
+    if (p == 2) return vec3_add(photons[photon_position(i % 2, count)].position, off);
+    return vec3_add(photons[photon_position(p, count)].position,
+                    p == 0 ? off : vec3_scale(off, 0.1f));
 }
 
 static void make_requests(stage *out) {
@@ -61,7 +62,7 @@ static void make_requests(stage *out) {
         for (uint32_t i = 0; i < packet_sizes[p]; ++i) {
             eye_request *request = &out->requests[made++];
             memset(request, 0, sizeof *request);
-            request->at.position = camera_at(out, p, i);
+            request->at.position = add_request(out, p, i);
             request->at.geometric = request->at.normal = vec3_make(0, 0, 1);
             request->at.front = true;
             request->at.kind = MATERIAL_DIFFUSE;
@@ -72,7 +73,7 @@ static void make_requests(stage *out) {
     assert_int_equal(made, REQUESTS);
 }
 
-static void bring(device_buffer *buffer, const void *from, uint64_t bytes) {
+static void upload(device_buffer *buffer, const void *from, uint64_t bytes) {
     assert_int_equal(device_buffer_reserve(buffer, bytes), KD_OK);
     if (from) assert_int_equal(device_memory_upload(buffer->memory, from, bytes), KD_OK);
 }
@@ -89,11 +90,11 @@ static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
     assert_int_equal(photon_maps_cuda_build_trees(&made->maps, &options, ordered, NULL), KD_OK);
     assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
-    bring(&made->device_requests, made->requests, sizeof made->requests);
-    bring(&made->device_packets, made->packets, sizeof made->packets);
-    bring(&made->device_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
-    bring(&made->device_sums, NULL, REQUESTS * sizeof(flux_sum));
-    bring(&made->device_radii, NULL, REQUESTS * sizeof(float));
+    upload(&made->device_requests, made->requests, sizeof made->requests);
+    upload(&made->device_packets, made->packets, sizeof made->packets);
+    upload(&made->device_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
+    upload(&made->device_sums, NULL, REQUESTS * sizeof(flux_sum));
+    upload(&made->device_radii, NULL, REQUESTS * sizeof(float));
     return made;
 }
 

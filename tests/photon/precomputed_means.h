@@ -9,46 +9,46 @@
 #include "points/select/builders.h"
 #include "tests/test.h"
 
-enum { STREWN = 20000, PLACES = 30000 };
+enum { PHOTONS = 20000, PLACES = 30000 };
 /* distance from the edges of the square of side 2; exceeds the largest radius */
 #define MARGIN 0.3f
 
-static const int rounds = ROUNDS;
+static const int round_count = ROUNDS;
 static const double bound = BOUND;
 
 /* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0. */
-typedef struct strewn {
-    vec3 positions[STREWN], irradiance[STREWN];
-    photon photons[STREWN];
+typedef struct photon_cloud {
+    vec3 positions[PHOTONS], irradiance[PHOTONS];
+    photon photons[PHOTONS];
     pointtree tree;
     tile_view none;
     photon_map_view map;
-} strewn;
+} photon_cloud;
 
-static void strew(strewn *cloud, uint64_t seed) {
-    for (uint32_t i = 0; i < STREWN; ++i) {
+static void cloud_make(photon_cloud *cloud, uint64_t seed) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
         cloud->positions[i] = vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 0);
     }
-    assert_int_equal(pointtree_open(&cloud->tree, cloud->positions, STREWN, NULL, NULL, NULL),
+    assert_int_equal(pointtree_open(&cloud->tree, cloud->positions, PHOTONS, NULL, NULL, NULL),
                      KD_OK);
     memset(&cloud->map, 0, sizeof cloud->map);
     cloud->map.tree = pointtree_get_view(&cloud->tree);
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         memset(&cloud->photons[i], 0, sizeof cloud->photons[i]);
         cloud->photons[i].position = cloud->map.tree.points[i];
         cloud->photons[i].normal = vec3_make(0, 0, 1);
-        cloud->photons[i].power = vec3_all(4.0f / STREWN);
+        cloud->photons[i].power = vec3_all(4.0f / PHOTONS);
     }
     cloud->map.photons = cloud->photons;
-    cloud->map.scale = flux_scale(4.0f / STREWN);
+    cloud->map.scale = flux_scale(4.0f / PHOTONS);
 }
 
 /* Returns the ratio of two means: precomputed values, and estimates at the ends of gather rays. */
-static double known_over_made(strewn *cloud) {
-    double precomputed = 0, made = 0;
+static double precomputed_ratio(photon_cloud *cloud) {
+    double precomputed = 0, estimated = 0;
     cloud->map.irradiance = NULL;
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0};
         if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
             cloud->irradiance[i] = photon_irradiance_at_photon(&cloud->map, &cloud->none, &at, i);
@@ -62,31 +62,31 @@ static double known_over_made(strewn *cloud) {
         vec3 actual = vec3_all(0);
         assert_true(photon_precomputed_irradiance(&cloud->map, &at, &actual));
         precomputed += (double)actual.x;
-        made += (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
+        estimated += (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
     }
-    return precomputed / made;
+    return precomputed / estimated;
 }
 
 static void compare_means(uint32_t gather, float radius, bool adaptive) {
     for (int k = 0; k <= LAST_KERNEL; ++k) {
         const photon_kernel kernel = (photon_kernel)k;
         double sum = 0, squares = 0;
-        for (int round = 0; round < rounds; ++round) {
-            strewn *plane = (strewn *)calloc(1, sizeof *plane);
+        for (int round = 0; round < round_count; ++round) {
+            photon_cloud *plane = (photon_cloud *)calloc(1, sizeof *plane);
             assert_non_null(plane);
-            strew(plane, (uint64_t)round + 1);
+            cloud_make(plane, (uint64_t)round + 1);
             plane->map.kernel = kernel;
             plane->map.gather = gather;
             plane->map.radius = radius;
             plane->map.adaptive = adaptive;
-            const double ratio = known_over_made(plane);
+            const double ratio = precomputed_ratio(plane);
             sum += ratio, squares += ratio * ratio;
             pointtree_close(&plane->tree);
             free(plane);
         }
-        const double mean = sum / rounds;
+        const double mean = sum / round_count;
         print_message("kernel %d, k %u: %.5f +- %.5f\n", kernel, gather, mean,
-                      sqrt(fabs(squares / rounds - mean * mean) / rounds));
+                      sqrt(fabs(squares / round_count - mean * mean) / round_count));
         assert_true(fabs(mean - 1) <= bound);
     }
 }

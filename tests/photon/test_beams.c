@@ -8,12 +8,12 @@
 #include "scene_fixture.h"
 #include "test.h"
 
-enum { STREWN = 4000, RAYS = 400, STEPS = 400 };
+enum { BEAMS = 4000, RAYS = 400, STEPS = 400 };
 
 static scene_fixture stage;
 static tritree walls;
 static scene_view fog;
-static photon strewn[STREWN];
+static photon input_beams[BEAMS];
 
 /* Builds the unit cube of medium 0, behind walls that transmit everything. */
 static void build_cube(vec3 absorption, vec3 scattering, float g) {
@@ -145,15 +145,15 @@ static void test_beam_parallel_to_ray_is_finite(void **state) {
 static void test_radiance_at_medium_boundary(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
-    for (uint32_t i = 0; i < STREWN; ++i) {
-        const float z = ((float)i + 0.5f) / STREWN;
-        strewn[i] = beam_from(vec3_make(0, random_point(3, i).y, z), vec3_make(1, 0, 0), 1,
-                              vec3_all(1.0f / STREWN));
+    for (uint32_t i = 0; i < BEAMS; ++i) {
+        const float z = ((float)i + 0.5f) / BEAMS;
+        input_beams[i] = beam_from(vec3_make(0, random_point(3, i).y, z), vec3_make(1, 0, 0), 1,
+                                   vec3_all(1.0f / BEAMS));
     }
     beam_set set;
-    assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, input_beams, BEAMS, &fog, 50, NULL), KD_OK);
     for (int k = 0; k < PHOTON_KERNELS; ++k) {
-        beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1.0f / STREWN));
+        beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1.0f / BEAMS));
         view.radius = 0.1f;
         for (int place = 0; place < 3; ++place) {
             double sum = 0;
@@ -177,29 +177,29 @@ static void test_radiance_at_medium_boundary(void **state) {
 /* --- traversal -------------------------------------------------------------------------------- */
 
 /* Makes difficult beams: random ones, along axes, all in one place, without power, very short. */
-static void strew_nasty(void) {
-    for (uint32_t i = 0; i < STREWN; ++i) {
+static void make_difficult_beams(void) {
+    for (uint32_t i = 0; i < BEAMS; ++i) {
         const vec3 start = random_point(4, i);
         vec3 direction = random_direction(4, i);
         float length = random_point(5, i).x;
         if (i % 8 == 1) direction = vec3_make(i % 16 == 1 ? 1 : -1, 0, 0);
         if (i % 8 == 2) direction = vec3_make(0, 0, 1);
         if (i % 8 == 3) length = 1e-7f;
-        strewn[i] = beam_from(start, direction, length, vec3_all(i % 8 == 4 ? 0 : 1));
-        if (i % 8 == 5) strewn[i] = strewn[0];
+        input_beams[i] = beam_from(start, direction, length, vec3_all(i % 8 == 4 ? 0 : 1));
+        if (i % 8 == 5) input_beams[i] = input_beams[0];
     }
 }
 
 /* Returns ray i: random, along an axis or a beam, from a beam's origin, or of length zero. */
-static beam_flight nasty_flight(uint32_t i) {
+static beam_flight difficult_flight(uint32_t i) {
     beam_flight flight = flight_of(random_point(6, i), random_direction(6, i), 1);
     if (i % 8 == 1) flight.direction = vec3_make(0, i % 16 == 1 ? 1 : -1, 0);
     if (i % 8 == 2) flight.direction = vec3_make(1, 0, 0);
-    if (i % 8 == 3) flight.origin = strewn[i].position;
-    if (i % 8 == 4) flight.direction = strewn[i].direction;
+    if (i % 8 == 3) flight.origin = input_beams[i].position;
+    if (i % 8 == 4) flight.direction = input_beams[i].direction;
     if (i % 8 == 5) {
-        flight.origin = strewn[i].position;
-        flight.direction = strewn[i].direction;
+        flight.origin = input_beams[i].position;
+        flight.direction = input_beams[i].direction;
     }
     if (i % 8 == 6) flight.length = 0;
     return flight;
@@ -214,15 +214,15 @@ static bool same_sums(flux_sum a, flux_sum b) {
 static void test_traversal_finds_every_crossing_once(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_make(0.5f, 1, 2), 0.7f);
-    strew_nasty();
+    make_difficult_beams();
     beam_set set;
-    assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, input_beams, BEAMS, &fog, 50, NULL), KD_OK);
     uint32_t count = 0;
     for (int size = 0; size < 3; ++size) {
         beam_view view = beam_set_get_view(&set, PHOTON_KERNEL_CONE, flux_scale(1));
         view.radius *= size == 0 ? 1 : size == 1 ? 0.05f : 8;
         for (uint32_t i = 0; i < RAYS / 4; ++i) {
-            const beam_flight flight = nasty_flight(i);
+            const beam_flight flight = difficult_flight(i);
             uint32_t rays = 0;
             const flux_sum walked = beams_sum(&fog, &view, &flight, &rays);
             flux_sum all = flux_sum_none(), whole = flux_sum_none(), sum = flux_sum_none();
@@ -252,19 +252,19 @@ static void test_traversal_finds_every_crossing_once(void **state) {
 static void test_piece_count_is_within_plan(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_all(1), 0);
-    strew_nasty();
+    make_difficult_beams();
     for (uint32_t gather = 2; gather <= 200; gather *= 10) {
         beam_set set;
-        assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, gather, NULL), KD_OK);
+        assert_int_equal(beam_set_open(&set, input_beams, BEAMS, &fog, gather, NULL), KD_OK);
         const uint64_t kept = set.count * sizeof *set.beams + set.piece_count * sizeof *set.pieces +
                               set.node_count * sizeof *set.nodes;
-        assert_true(kept <= beam_set_bytes_kept(STREWN) && set.piece_count >= STREWN);
+        assert_true(kept <= beam_set_bytes_kept(BEAMS) && set.piece_count >= BEAMS);
         beam_set_close(&set);
     }
     beam_set none;
     assert_int_equal(beam_set_open(&none, NULL, 0, &fog, 50, NULL), KD_OK);
     const beam_view view = beam_set_get_view(&none, PHOTON_KERNEL_CONE, 1);
-    const beam_flight flight = nasty_flight(0);
+    const beam_flight flight = difficult_flight(0);
     uint32_t rays = 0;
     assert_true(vec3_is_zero(beams_radiance(&fog, &view, &flight, &rays)));
     beam_set_close(&none);

@@ -254,55 +254,57 @@ static void test_estimates_are_unbiased_at_corners(void **state) {
 
 /* --- photons placed by hand ------------------------------------------------------------------- */
 
-enum { STREWN = 20000, QUERY_COUNT = 1500, K_LARGE = 400 };
+enum { PHOTONS = 20000, QUERY_COUNT = 1500, K_LARGE = 400 };
 
 /* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0, with irradiance
    1 where x < 0 and `right` elsewhere. */
-typedef struct strewn {
-    vec3 positions[STREWN];
-    photon photons[STREWN];
+typedef struct photon_cloud {
+    vec3 positions[PHOTONS];
+    photon photons[PHOTONS];
     pointtree tree;
     tile_view none;
     photon_map_view map;
-} strewn;
+} photon_cloud;
 
-static strewn *strewn_open(float right, uint64_t seed) {
-    strewn *made = (strewn *)calloc(1, sizeof *made);
+static photon_cloud *photon_cloud_open(float right, uint64_t seed) {
+    photon_cloud *made = (photon_cloud *)calloc(1, sizeof *made);
     assert_non_null(made);
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
         const bool left = r.value[2] * (1 + right) < 1;
         made->positions[i] = vec3_make(left ? r.value[0] - 1 : r.value[0], 2 * r.value[1] - 1, 0);
     }
-    assert_int_equal(pointtree_open(&made->tree, made->positions, STREWN, NULL, NULL, NULL), KD_OK);
+    assert_int_equal(pointtree_open(&made->tree, made->positions, PHOTONS, NULL, NULL, NULL),
+                     KD_OK);
     const pointtree_view tree = pointtree_get_view(&made->tree);
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         photon *landed = &made->photons[i];
         landed->position = tree.points[i];
         landed->normal = vec3_make(0, 0, 1);
-        landed->power = vec3_all(2 * (1 + right) / STREWN); /* 2 square metres on each side */
+        landed->power = vec3_all(2 * (1 + right) / PHOTONS); /* 2 square metres on each side */
     }
     made->map.photons = made->photons;
     made->map.tree = tree;
     made->map.radius = INFINITY;
-    made->map.scale = flux_scale(2 * (1 + right) / STREWN);
+    made->map.scale = flux_scale(2 * (1 + right) / PHOTONS);
     made->map.gather = K_LARGE;
     made->map.kernel = PHOTON_KERNEL_DISC;
     return made;
 }
 
-static void strewn_close(strewn *owned) {
+static void photon_cloud_close(photon_cloud *owned) {
     pointtree_close(&owned->tree);
     free(owned);
 }
 
 /* Mean, standard deviation and root mean square error of the irradiance at positions with x in [x0,
    x1), far from the edges. */
-typedef struct strewn_figures {
+typedef struct cloud_statistics {
     double mean, deviation, error;
-} strewn_figures;
+} cloud_statistics;
 
-static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, double expected) {
+static cloud_statistics photon_cloud_measure(const photon_cloud *cloud, float x0, float x1,
+                                             double expected) {
     double sum = 0, squares = 0, errors = 0;
     for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
@@ -314,56 +316,56 @@ static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, do
         errors += (actual - expected) * (actual - expected);
     }
     const double mean = sum / QUERY_COUNT;
-    const strewn_figures figures = {mean, sqrt(squares / QUERY_COUNT - mean * mean),
-                                    sqrt(errors / QUERY_COUNT)};
+    const cloud_statistics figures = {mean, sqrt(squares / QUERY_COUNT - mean * mean),
+                                      sqrt(errors / QUERY_COUNT)};
     return figures;
 }
 
 /* Every estimator gives the irradiance of a uniformly lit plane. */
 static void test_uniform_plane_irradiance(void **state) {
     (void)state;
-    strewn *plane = strewn_open(1, 1);
+    photon_cloud *plane = photon_cloud_open(1, 1);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
             plane->map.kernel = (photon_kernel)i;
             plane->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
             plane->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : K_LARGE;
             plane->map.radius = e == PHOTON_ESTIMATOR_FIXED ? 0.2f : INFINITY;
-            const strewn_figures figures = strewn_measure(plane, -0.5f, 0.5f, 1);
+            const cloud_statistics figures = photon_cloud_measure(plane, -0.5f, 0.5f, 1);
             assert_near(figures.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
         }
-    strewn_close(plane);
+    photon_cloud_close(plane);
 }
 
 /* At a step of the irradiance the adaptive estimate has less bias than one of many photons; on a
    uniform plane it has less noise than one of few photons. */
 static void test_adaptive_estimates_reduce_bias_and_noise(void **state) {
     (void)state;
-    strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
+    photon_cloud *even = photon_cloud_open(1, 2), *step = photon_cloud_open(0.1f, 3);
     even->map.gather = ADAPT_MIN + 1;
-    const strewn_figures few = strewn_measure(even, -0.5f, 0.5f, 1);
+    const cloud_statistics few = photon_cloud_measure(even, -0.5f, 0.5f, 1);
     even->map.gather = step->map.gather = K_LARGE;
     even->map.adaptive = true;
-    const strewn_figures quiet = strewn_measure(even, -0.5f, 0.5f, 1);
+    const cloud_statistics quiet = photon_cloud_measure(even, -0.5f, 0.5f, 1);
     assert_true(quiet.deviation < 0.5 * few.deviation);
-    const strewn_figures blurred = strewn_measure(step, 0.06f, 0.12f, 0.1);
+    const cloud_statistics blurred = photon_cloud_measure(step, 0.06f, 0.12f, 0.1);
     step->map.adaptive = true;
-    const strewn_figures sharp = strewn_measure(step, 0.06f, 0.12f, 0.1);
+    const cloud_statistics sharp = photon_cloud_measure(step, 0.06f, 0.12f, 0.1);
     print_message("even: %d photons %.3f, adaptive %.3f; step: %d photons %.3f (mean %.3f), "
                   "adaptive %.3f (%.3f)\n",
                   ADAPT_MIN, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
                   sharp.error, sharp.mean);
     assert_true(fabs(sharp.mean - 0.1) < 0.5 * fabs(blurred.mean - 0.1));
     assert_true(sharp.error < blurred.error);
-    strewn_close(even);
-    strewn_close(step);
+    photon_cloud_close(even);
+    photon_cloud_close(step);
 }
 
 /* Estimates are finite without photons, with all photons at one position, and with fewer photons
    than an estimate uses. */
 static void test_sparse_maps_have_finite_estimates(void **state) {
     (void)state;
-    strewn *all = strewn_open(1, 4);
+    photon_cloud *all = photon_cloud_open(1, 4);
     const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0};
     for (int e = 0; e < PHOTON_ESTIMATORS; ++e)
         for (uint32_t count = 0; count < 40; count += 13) {
@@ -378,7 +380,7 @@ static void test_sparse_maps_have_finite_estimates(void **state) {
             assert_true(vec3_is_finite(photon_irradiance(&all->map, &all->none, &at)));
             pointtree_close(&tree);
         }
-    strewn_close(all);
+    photon_cloud_close(all);
 }
 
 /* Photons on the other side of a thin wall are ignored; those on a sheet above count for an

@@ -5,11 +5,11 @@
 #include "scene_fixture.h"
 #include "test.h"
 
-enum { STREWN = 100000, PLACES = 2000, STEPS = 60 };
+enum { PHOTONS = 100000, PLACES = 2000, STEPS = 60 };
 #define FALL 0.2
 
-static vec3 positions[STREWN];
-static photon photons[STREWN];
+static vec3 positions[PHOTONS];
+static photon photons[PHOTONS];
 static pointtree tree;
 static scene_fixture stage;
 static tritree walls;
@@ -52,21 +52,21 @@ static vec3 place_of(uint64_t seed, uint32_t i, bool falls) {
 }
 
 /* Places photons in the unit cube that fly along z and carry 1 W together. */
-static photon_map_view strew(bool falls) {
+static photon_map_view make_photons(bool falls) {
     photon_map_view map;
     build_walls();
     memset(&map, 0, sizeof map);
-    for (uint32_t i = 0; i < STREWN; ++i) positions[i] = place_of(1, i, falls);
-    assert_int_equal(pointtree_open(&tree, positions, STREWN, NULL, NULL, NULL), KD_OK);
+    for (uint32_t i = 0; i < PHOTONS; ++i) positions[i] = place_of(1, i, falls);
+    assert_int_equal(pointtree_open(&tree, positions, PHOTONS, NULL, NULL, NULL), KD_OK);
     map.tree = pointtree_get_view(&tree);
     memset(photons, 0, sizeof photons);
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         photons[i].position = map.tree.points[i];
         photons[i].direction = vec3_make(0, 0, 1);
-        photons[i].power = vec3_all(1.0f / STREWN);
+        photons[i].power = vec3_all(1.0f / PHOTONS);
     }
     map.photons = photons;
-    map.scale = flux_scale(1.0f / STREWN);
+    map.scale = flux_scale(1.0f / PHOTONS);
     return map;
 }
 
@@ -111,13 +111,13 @@ static void expect_near(double actual, double expected, double tolerance) {
 
 static void test_estimates_far_from_walls_are_unbiased(void **state) {
     (void)state;
-    photon_map_view map = strew(false);
+    photon_map_view map = make_photons(false);
     double expected = 0;
-    for (uint32_t i = 0; i < STREWN; ++i) {
+    for (uint32_t i = 0; i < PHOTONS; ++i) {
         const vec3 from = vec3_sub(positions[i], vec3_all(0.5f));
         expected += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
     }
-    expected /= STREWN * 0.6 * 0.6 * 0.6;
+    expected /= PHOTONS * 0.6 * 0.6 * 0.6;
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
             map.kernel = (photon_kernel)i;
@@ -150,7 +150,7 @@ static void test_kernel_reach_matches_integral(void **state) {
    light at radius 0.16. */
 static void test_estimates_near_walls_are_corrected(void **state) {
     (void)state;
-    photon_map_view map = strew(false);
+    photon_map_view map = make_photons(false);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int half = 0; half < 2; ++half) {
             map.kernel = (photon_kernel)i;
@@ -167,7 +167,7 @@ static void test_estimates_near_walls_are_corrected(void **state) {
    those by number of photons find slightly more, since the density is convex. */
 static void test_falling_density_sums_to_total(void **state) {
     (void)state;
-    photon_map_view map = strew(true);
+    photon_map_view map = make_photons(true);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
             map.kernel = (photon_kernel)i;
@@ -192,7 +192,7 @@ static void test_falling_density_sums_to_total(void **state) {
    ignored. */
 static void test_photons_scatter_by_their_phase_function(void **state) {
     (void)state;
-    photon_map_view map = strew(false);
+    photon_map_view map = make_photons(false);
     map.kernel = PHOTON_KERNEL_CONE;
     map.radius = 0.15f;
     volume_point at;

@@ -8,7 +8,7 @@
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "scenes/mesh/generate.h"
-#include "tests/accel/compressed_oracle.h"
+#include "tests/accel/compressed_reference.h"
 #include "tests/accel/triangle_sets.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -181,13 +181,13 @@ static void expect_compressed(const mesh *shape) {
                                  shape->triangle_count};
     const tritree_options options = tritree_options_default();
     tritree tree;
-    oracle_tree compressed;
+    compressed_reference compressed;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    assert_int_equal(oracle_tree_open(&compressed, &view), KD_OK);
+    assert_int_equal(compressed_reference_open(&compressed, &view), KD_OK);
     expect_planned("packed", compressed.unit_count * COMPRESSED_UNIT,
                    compressed_bytes_max(input.triangle_count), 3);
-    oracle_tree_close(&compressed);
+    compressed_reference_close(&compressed);
     tritree_close(&tree);
 }
 

@@ -18,7 +18,7 @@ static double plane_integral(photon_kernel kernel, double h) {
     return sum;
 }
 
-static void put_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height,
+static void add_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height,
                       bool down) {
     const vec3 p[4] = {{left, height, 3}, {3, height, 3}, {3, height, -3}, {left, height, -3}};
     if (down)
@@ -34,7 +34,7 @@ static uint32_t veil_of(scene_fixture *fixture, float opacity) {
 }
 
 /* Returns the integral around (0, 0, 0), facing up, for radius 1/2. */
-static double measured(photon_scene *scene, photon_kernel kernel) {
+static double measure_integral(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
@@ -50,31 +50,31 @@ typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS 
 
 /* Adds a sheet over the right half of a floor; returns the sheet's contribution, in units of that
    of a plane at its height. */
-static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
+static double add_sheets(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
     clear.kind = MATERIAL_GLASS;
-    put_sheet(fixture, white, -3, 0, false);
+    add_sheet(fixture, white, -3, 0, false);
     switch (kind) {
-    case RUG: put_sheet(fixture, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
+    case RUG: add_sheet(fixture, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
     case STACK:
-        for (int i = 1; i <= 3; ++i) put_sheet(fixture, white, 0, 0.05f * (float)i, i == 2);
+        for (int i = 1; i <= 3; ++i) add_sheet(fixture, white, 0, 0.05f * (float)i, i == 2);
         return (plane_integral(kernel, 0.1) + plane_integral(kernel, 0.2) +
                 plane_integral(kernel, 0.3)) /
                2;
     case COPIES:
-        put_sheet(fixture, white, -3, 0, false);
-        put_sheet(fixture, white, -3, 0, true);
+        add_sheet(fixture, white, -3, 0, false);
+        add_sheet(fixture, white, -3, 0, true);
         return 0;
     case VEIL:
-        put_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
+        add_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
-    case SHELF: put_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
+    case SHELF: add_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
     case STEEP: /* inclined by 70 degrees, which counts as a different orientation */
         fixture_quad(fixture, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
-    default: put_sheet(fixture, fixture_material(fixture, clear), -3, 0.1f, false); return 0;
+    default: add_sheet(fixture, fixture_material(fixture, clear), -3, 0.1f, false); return 0;
     }
 }
 
@@ -84,10 +84,10 @@ static void test_stacked_sheets_match_their_area(void **state) {
         for (int k = 0; k < PHOTON_KERNELS; ++k) {
             const photon_kernel kernel = (photon_kernel)k;
             photon_scene *scene = photon_scene_new();
-            const double more = put_kind(&scene->fixture, (sheet_kind)kind, kernel);
+            const double more = add_sheets(&scene->fixture, (sheet_kind)kind, kernel);
             photon_scene_finish(scene);
             const double expected = plane_integral(kernel, 0) + more;
-            const double actual = measured(scene, kernel);
+            const double actual = measure_integral(scene, kernel);
             if (!(fabs(actual - expected) <= 2e-5))
                 fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, actual,
                          expected);
@@ -97,16 +97,16 @@ static void test_stacked_sheets_match_their_area(void **state) {
 
 /* --- many small sheets ------------------------------------------------------------------------ */
 
-static vec3 drawn(uint32_t which, uint32_t what) {
+static vec3 random_vector(uint32_t which, uint32_t what) {
     const rng_block r = rng_draw(rng_key_make(3, 0, which), what, 0);
     return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
 }
 
-static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
+static void add_leaves(scene_fixture *fixture, uint32_t count, float size) {
     const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     for (uint32_t i = 0; i < count; ++i) {
-        const vec3 at = drawn(i, 0);
-        const frame3 axes = frame3_around(vec3_normalize(drawn(i, 1)));
+        const vec3 at = random_vector(i, 0);
+        const frame3 axes = frame3_around(vec3_normalize(random_vector(i, 1)));
         const vec3 corner[3] = {at, vec3_along(at, size, axes.tangent),
                                 vec3_along(at, size, axes.bitangent)};
         fixture_triangle(fixture, white, corner, NULL);
@@ -114,7 +114,7 @@ static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
 }
 
 /* Integrates the kernel over all triangles, one by one. */
-static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
+static double brute_force_sum(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
     const scene_fixture *fixture = &scene->fixture;
     double sum = 0;
     for (uint32_t t = 0; t < fixture->triangle_count; ++t) {
@@ -131,26 +131,27 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
 /* Few triangles are all integrated. Of many triangles in all directions a lookup tests at most
    TILE_MAX, and its result is unbiased. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
-    enum { LOOKS = 100 };
+    enum { SAMPLES = 100 };
     photon_scene *scene = photon_scene_new();
     tile_set tiles;
     uint32_t maximum = 0, bounded = 0;
     double ratios = 0, squares = 0;
-    put_leaves(&scene->fixture, count, size);
+    add_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
-    for (uint32_t i = 0; i < LOOKS; ++i) {
-        const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
-        const double expected = sum_of_all(scene, place, normal, radius);
+    for (uint32_t i = 0; i < SAMPLES; ++i) {
+        const vec3 place = vec3_scale(random_vector(i, 0), 0.7f),
+                   normal = vec3_normalize(random_vector(i, 2));
+        const double expected = brute_force_sum(scene, place, normal, radius);
         tile_lookup lookup = tile_lookup_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
         const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
         assert_true(lookup.tested <= TILE_MAX);
         if (lookup.tested > maximum) maximum = lookup.tested;
         bounded += lookup.tested + TILE_LEAF >= TILE_EXACT;
         const double ratio = actual / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
-        ratios += ratio / LOOKS;
-        squares += (ratio - 1) * (ratio - 1) / LOOKS;
+        ratios += ratio / SAMPLES;
+        squares += (ratio - 1) * (ratio - 1) / SAMPLES;
     }
     if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
         fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
@@ -178,14 +179,15 @@ static void test_coplanar_parts_match_lookups(void **state) {
     photon_scene *scene = photon_scene_new();
     tile_set tiles;
     uint32_t spared = 0;
-    put_kind(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
+    add_sheets(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_view unknown = view;
     unknown.patches = NULL;
     for (uint32_t i = 0; i < PLACES; ++i) {
-        const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
+        const vec3 at = random_vector(i, 0), up = {0, 1, 0},
+                   place = {2.99f * at.x, 0, 2.99f * at.z};
         const float radius = 0.05f * (1.01f + at.y);
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
         tile_lookup one = tile_lookup_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
@@ -291,8 +293,8 @@ static photon_scene *furnace_with_box(void) {
 }
 
 /* Returns the mean ratio of estimated to true irradiance on the floor within 0.12 of the box. */
-static double integral_near(photon_scene *scene, const photon_map_view *map,
-                            const tile_view *tiles) {
+static double mean_ratio_near_box(photon_scene *scene, const photon_map_view *map,
+                                  const tile_view *tiles) {
     enum { PLACES = 2000 };
     double sum = 0;
     for (uint32_t i = 0; i < PLACES; ++i) {
@@ -319,10 +321,10 @@ static void test_unlit_surfaces_are_omitted(void **state) {
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
     const photon_map_view map = photon_maps_global(&maps);
     tile_view tiles = photon_maps_tiles(&maps);
-    const double actual = integral_near(scene, &map, &tiles);
+    const double actual = mean_ratio_near_box(scene, &map, &tiles);
     assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
     tiles = tile_set_get_view(&all_lit);
-    const double otherwise = integral_near(scene, &map, &tiles);
+    const double otherwise = mean_ratio_near_box(scene, &map, &tiles);
     if (!(fabs(actual - 1) <= 0.05 && otherwise < 0.93))
         fail_msg("%.4f of the light, %.4f if all is lit", actual, otherwise);
     tile_set_close(&all_lit);

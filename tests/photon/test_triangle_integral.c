@@ -7,7 +7,7 @@
 
 enum { STEPS = 512, TRIALS = 60 };
 
-static vec3 place_drawn(uint32_t trial, uint32_t which, float size) {
+static vec3 random_triangle(uint32_t trial, uint32_t which, float size) {
     const rng_block r = rng_draw(rng_key_make(17, 0, trial), which, 0);
     return vec3_make(size * (2 * r.value[0] - 1), size * (2 * r.value[1] - 1),
                      size * (2 * r.value[2] - 1));
@@ -39,8 +39,8 @@ static void test_closed_forms_match_subdivision(void **state) {
     uint32_t hit = 0;
     for (uint32_t t = 0; t < TRIALS; ++t) {
         const float size = t % 3 == 0 ? 0.5f : t % 3 == 1 ? 1 : 2;
-        const vec3 corner[3] = {place_drawn(t, 0, size), place_drawn(t, 1, size),
-                                place_drawn(t, 2, size)};
+        const vec3 corner[3] = {random_triangle(t, 0, size), random_triangle(t, 1, size),
+                                random_triangle(t, 2, size)};
         const vec3 across =
             vec3_cross(vec3_sub(corner[1], corner[0]), vec3_sub(corner[2], corner[0]));
         const double area = 0.5 * (double)vec3_length(across);

@@ -8,7 +8,7 @@
 typedef struct staged_tree {
     uint32_t *ids;
     double seconds[POINT_STAGES], bytes[POINT_STAGES];
-    int stretches;
+    int intervals;
 } staged_tree;
 
 static void build(staged_tree *out, uint32_t count, pointtree_split split, bool with_stages) {
@@ -35,7 +35,7 @@ static void build(staged_tree *out, uint32_t count, pointtree_split split, bool 
     assert_int_equal(device_wait(), KD_OK);
     assert_int_equal(point_build_stages_read(&stages, out->seconds), KD_OK);
     memcpy(out->bytes, stages.bytes, sizeof out->bytes);
-    out->stretches = stages.stretches;
+    out->intervals = stages.intervals;
     assert_int_equal(device_memory_download(out->ids, a.ids, count * sizeof *a.ids), KD_OK);
     point_build_stages_close(&stages);
     device_memory_free(points);
@@ -55,8 +55,8 @@ static void stages_are_told(void **state) {
         build(&silent, count, split, false);
         build(&staged, count, split, true);
         assert_memory_equal(silent.ids, staged.ids, count * sizeof *staged.ids);
-        assert_int_equal(silent.stretches, 0);
-        assert_true(staged.stretches > 2);
+        assert_int_equal(silent.intervals, 0);
+        assert_true(staged.intervals > 2);
         for (int s = 0; s < POINT_STAGES; ++s) assert_true(staged.seconds[s] >= 0);
         const double n = count, *bytes = staged.bytes;
         assert_true(bytes[POINT_STAGE_BOTTOM] == n * (split == POINTTREE_WIDEST ? 21 : 20));

@@ -34,17 +34,17 @@ def documented():
 FUNCTIONS = dict(documented())
 
 
-def test_there_is_much_to_look_at():
+def test_many_names_are_documented():
     assert len(FUNCTIONS) > 40 and len(MODULES) >= 10
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_say_what_they_do_with_an_example(name):
+def test_functions_have_description_and_example(name):
     said = inspect.getdoc(FUNCTIONS[name]) or ""
     assert len(said.split("\n")[0]) > 20 and ">>>" in said
 
 
-def test_classes_properties_and_errors_say_what_they_are():
+def test_classes_properties_and_errors_have_description():
     for name in kandela.__all__:
         thing = getattr(kandela, name)
         if not inspect.isclass(thing):
@@ -56,14 +56,14 @@ def test_classes_properties_and_errors_say_what_they_are():
 
 
 @pytest.mark.parametrize("name", [""] + MODULES)
-def test_examples_hold(name):
+def test_examples_run(name):
     module = importlib.import_module(f"kandela.{name}" if name else "kandela")
     assert module.__doc__
     space = {"np": np, "kandela": kandela}
     assert doctest.testmod(module, extraglobs=space, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0
 
 
-def test_stubs_name_all_that_is_there():
+def test_stubs_are_complete():
     folder = Path(kandela.__file__).parent
     assert (folder / "py.typed").exists()
     stub = (folder / "_c.pyi").read_text()
@@ -72,5 +72,5 @@ def test_stubs_name_all_that_is_there():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_functions_answer_is_said_to_type_checkers(name):
+def test_return_types_are_annotated(name):
     assert "return" in FUNCTIONS[name].__annotations__

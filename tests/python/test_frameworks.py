@@ -43,7 +43,7 @@ def host(x):
     return np.asarray(x.get() if hasattr(x, "get") else x.cpu() if hasattr(x, "cpu") else x)
 
 
-def same_place(a, b):
+def same_device(a, b):
     assert type(a) is type(b)
     assert not hasattr(a, "device") or a.device == b.device
 
@@ -67,13 +67,13 @@ def test_points(to, scalar):
     plain = kandela.Points(X.astype(scalar), device="cpu")
     ids, dist2 = tree.nearest(q, 8)
     expected = plain.nearest(Q.astype(scalar), 8)
-    same_place(ids, q)
-    same_place(dist2, q)
+    same_device(ids, q)
+    same_device(dist2, q)
     np.testing.assert_array_equal(host(ids), expected[0])
     np.testing.assert_array_equal(host(dist2), expected[1])  # bit for bit
     rows, wanted = tree.within(q, 0.1), plain.within(Q.astype(scalar), 0.1)
     for mine, theirs in zip(rows, wanted):
-        same_place(mine, q)
+        same_device(mine, q)
         np.testing.assert_array_equal(host(mine), theirs)
     np.testing.assert_array_equal(host(tree.count_within(q, 0.1)), np.diff(wanted[0].astype(int)))
     few = kandela.Points(x[:2], device=where(x)).nearest(q, 3)
@@ -81,7 +81,7 @@ def test_points(to, scalar):
     assert (host(few[0])[:, 2].astype(np.int64) == (-1 if "torch" in str(type(q)) else 0xFFFFFFFF)).all()
 
 
-def test_out_is_filled(to):
+def test_out_arguments(to):
     torch = type(to(Q)).__module__ == "torch"
     if not torch and type(to(Q)).__module__.partition(".")[0] != "cupy":
         pytest.skip("JAX lets nobody write into its arrays")
@@ -99,8 +99,8 @@ def test_kdtree(to, options):
     tree, plain = kandela.KDTree(x, device=where(x)), kandela.KDTree(X, device="cpu")
     found, ids = tree.query(q, **options)
     wanted, numbers = plain.query(Q, **options)
-    same_place(found, q)
-    same_place(ids, q)
+    same_device(found, q)
+    same_device(ids, q)
     np.testing.assert_allclose(host(found), wanted, rtol=1e-6)
     np.testing.assert_array_equal(host(ids), numbers)
     np.testing.assert_array_equal(tree.data, X)
@@ -126,19 +126,19 @@ def test_triangles(to):
     hits, wanted = there.intersect(to(o), to(d)), here.intersect(o, d)
     assert 20 < wanted.hit.sum() < 200
     for mine, theirs in zip(hits, wanted):
-        same_place(mine, to(o))
+        same_device(mine, to(o))
         np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
     np.testing.assert_array_equal(host(hits.hit), wanted.hit)
     np.testing.assert_array_equal(host(there.occluded(to(o), to(d))), wanted.hit)
     near, expected = there.closest_point(to(o)), here.closest_point(o)
     for mine, theirs in zip(near, expected):
-        same_place(mine, to(o))
+        same_device(mine, to(o))
         np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
     np.testing.assert_array_equal(there.faces, f)
     np.testing.assert_array_equal(there.vertices, v)
 
 
-def test_work_of_a_stream_of_torch_is_waited_for():
+def test_torch_stream_is_synchronised():
     to = _torch("cuda")
     torch = importlib.import_module("torch")
     x = to(DRAW.random((200_000, 3), np.float32))
@@ -157,7 +157,7 @@ def test_work_of_a_stream_of_torch_is_waited_for():
     assert torch.equal(found.cpu(), expected)
 
 
-def test_no_memory_is_lost_on_a_device():
+def test_no_device_memory_leaks():
     to = _torch("cuda")
     torch = importlib.import_module("torch")
     x = to(X)
@@ -189,7 +189,7 @@ def test_clouds(to):
             "mean_dist2": lambda c: kandela.mean_dist2(c(x))}
     for name, ask in asks.items():
         mine, wanted = ask(lambda a: a), ask(host)
-        same_place(mine, x)
+        same_device(mine, x)
         np.testing.assert_array_equal(host(mine), wanted, err_msg=name)
     for plane in (False, True):
         mine, wanted = (kandela.icp(c(turned), c(x), plane=plane, iterations=5) for c in (lambda a: a, host))

@@ -54,7 +54,7 @@ CALLS = {points: 10_000, changes: 2_000, triangles: 2_000, refusals: 2_000}
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no /proc")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
-def test_many_calls_leave_nothing(call):
+def test_repeated_calls_do_not_leak(call):
     for _ in range(CALLS[call] // 10):  # fill pools and caches first
         call()
     gc.collect()
@@ -93,7 +93,7 @@ print(tree.nbytes, grown)
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no /proc")
 @pytest.mark.parametrize("count,dims,kind", [(500_000, 3, "float32"), (500_000, 3, "float64"), (200_000, 8, "float32"),
                                              (100_000, 3, "mesh")])
-def test_nbytes_is_what_memory_grows_by(count, dims, kind):
+def test_nbytes_matches_memory_growth(count, dims, kind):
     done = subprocess.run([sys.executable, "-c", GROWTH, str(count), str(dims), kind], capture_output=True, text=True,
                           timeout=300, env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"})  # freed scratch memory is returned to the system at once
     assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def test_nbytes_is_what_memory_grows_by(count, dims, kind):
     assert abs(grown - said) < 0.15 * said + (2 << 20), (said / count, grown / count)
 
 
-def test_nothing_is_left_at_the_end():
+def test_no_objects_leak_at_exit():
     lines = ("import numpy as np, kandela; x = np.random.default_rng(0).random((500, 3)); t = kandela.KDTree(x); t.query(x);"
              "m = kandela.TriangleMesh(x, np.arange(300).reshape(-1, 3)); m.intersect(x, x); kandela.dbscan(x, 0.1)")
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=120)

@@ -22,7 +22,7 @@ def sphere(rings=24):
     return x.reshape(-1, 3), np.array(faces)
 
 
-def test_rays_meet_what_a_plain_loop_finds():
+def test_rays_match_brute_force():
     v, f = sphere(8)
     draw = np.random.default_rng(0)
     origins, directions = 3 * draw.normal(size=(200, 3)), draw.normal(size=(200, 3))
@@ -68,7 +68,7 @@ def torus(major=48, minor=24):
     return np.stack([r * np.cos(p), r * np.sin(p), 0.4 * np.sin(q)], 2).reshape(-1, 3), faces
 
 
-def plain_distance(corner, p):
+def brute_force_distance(corner, p):
     """Distance to a triangle: the minimum over its edges and its plane, one after the other."""
     a, b, c = corner
     places = [x + np.clip((p - x) @ (y - x) / ((y - x) @ (y - x)), 0, 1) * (y - x)
@@ -80,14 +80,14 @@ def plain_distance(corner, p):
     return min(np.linalg.norm(p - q) for q in places)
 
 
-def test_nearest_triangles_are_those_of_a_plain_loop():
+def test_nearest_triangles_match_brute_force():
     v, f = torus(12, 8)
     v = v.astype(np.float32)
     mesh, x = kandela.TriangleMesh(v, f), np.random.default_rng(5).uniform(-2, 2, (60, 3))
     x = np.concatenate([x, v[:20]]).astype(np.float32)
     near = mesh.closest_point(x)
     for i, p in enumerate(x.astype(np.float64)):
-        away = np.array([plain_distance(v[one].astype(np.float64), p) for one in f])
+        away = np.array([brute_force_distance(v[one].astype(np.float64), p) for one in f])
         np.testing.assert_allclose(near.distance[i], away.min(), rtol=1e-6, atol=1e-7)
         assert away[near.triangle[i]] <= away.min() + 1e-9
     u, w = near.u[:, None], near.v[:, None]
@@ -99,7 +99,7 @@ def test_nearest_triangles_are_those_of_a_plain_loop():
         mesh.closest_point(x, -1)
 
 
-def test_signs_are_those_of_winding_numbers():
+def test_signs_match_winding_numbers():
     v, f = torus()
     mesh, draw = kandela.TriangleMesh(v, f), np.random.default_rng(6)
     x = draw.uniform(-1.6, 1.6, (3000, 3)).astype(np.float32)
@@ -118,7 +118,7 @@ def test_signs_are_those_of_winding_numbers():
     assert mesh.contains(lost).tolist() == [False, True]
 
 
-def test_meshes_with_holes_have_no_signs_but_windings():
+def test_open_meshes_have_winding_numbers_but_no_signs():
     v, f = torus(24, 12)
     assert kandela.TriangleMesh(v, f).is_closed
     for open_faces in (f[5:], np.concatenate([f, f[:1]]), np.concatenate([f[:9, ::-1], f[9:]])):
@@ -131,7 +131,7 @@ def test_meshes_with_holes_have_no_signs_but_windings():
     assert soup.is_closed and soup.contains([1, 0, 0])[0]
 
 
-def test_errors_of_meshes():
+def test_mesh_errors():
     with pytest.raises(ValueError, match="`faces` has vertex indices"):
         kandela.TriangleMesh(np.zeros((3, 3)), [[0, 1, 3]])
     with pytest.raises(kandela.InputError):
@@ -139,7 +139,7 @@ def test_errors_of_meshes():
     assert not kandela.TriangleMesh(np.empty((0, 3))).intersect([0, 0, 0], [0, 0, 1]).hit[0]
 
 
-def test_graphs_are_their_definition():
+def test_graphs_match_definition():
     draw = np.random.default_rng(2)
     x, batch = draw.random((120, 3)), np.sort(draw.integers(0, 7, 120))
     edges = kandela.knn_graph(x, 5, batch)
@@ -158,7 +158,7 @@ def test_graphs_are_their_definition():
     assert kandela.radius_graph(x, 0.5, max_neighbors=3)[1].size <= 360
 
 
-def plain_dbscan(x, eps, least):
+def reference_dbscan(x, eps, least):
     near = [np.flatnonzero(np.linalg.norm(x - one, axis=1) <= eps) for one in x]
     labels, cluster = np.full(len(x), -1), 0
     for i in range(len(x)):
@@ -175,17 +175,17 @@ def plain_dbscan(x, eps, least):
     return labels
 
 
-def test_clusters_are_their_definition():
+def test_clusters_match_definition():
     draw = np.random.default_rng(3)
     x = np.concatenate([draw.normal(c, 0.3, (80, 2)) for c in ([0, 0], [3, 0], [0, 4])] +
                        [draw.uniform(-3, 7, (60, 2))])[draw.permutation(300)]
     for eps, least in ((0.25, 4), (0.5, 8), (0.1, 1)):
-        np.testing.assert_array_equal(kandela.dbscan(x, eps, least), plain_dbscan(x, eps, least))
+        np.testing.assert_array_equal(kandela.dbscan(x, eps, least), reference_dbscan(x, eps, least))
     assert kandela.dbscan(np.empty((0, 3)), 1).shape == (0,)
 
 
 @pytest.mark.parametrize("plane", [False, True])
-def test_a_moved_cloud_comes_back(plane):
+def test_registration_recovers_transform(plane):
     draw = np.random.default_rng(4)
     target = draw.normal(size=(3000, 3)) * [1, 2, 0.5]
     target[:, 2] += np.sin(3 * target[:, 0])
@@ -199,7 +199,7 @@ def test_a_moved_cloud_comes_back(plane):
     np.testing.assert_allclose(found.translation, [0.05, 0.02, -0.03], atol=1e-5)
 
 
-def test_normals_and_thinning():
+def test_normals_and_downsampling():
     v = kandela.TriangleMesh(*sphere(24)).sample(4000)[0]
     n = kandela.normals(v, toward=[0, 0, 0])
     assert (n * v).sum(1).max() < -0.95
@@ -212,5 +212,5 @@ def test_normals_and_thinning():
 
 
 @pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds"])
-def test_examples_of_the_docstrings(name):
+def test_docstring_examples(name):
     assert doctest.testmod(importlib.import_module("kandela." + name)).failed == 0

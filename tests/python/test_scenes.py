@@ -25,7 +25,7 @@ def description(**more):
             "render": {"resolution": [16, 12], "spp": 16, "integrator": "path"}, **more}
 
 
-def test_a_white_sky_shows_the_colour_of_a_plane():
+def test_white_sky_gives_plane_its_albedo():
     picture = kandela.render(description())
     assert picture.rgb.shape == (12, 16, 3) and picture.samples == 16
     np.testing.assert_allclose(picture.rgb.mean((0, 1)), [0.5, 0.25, 0.125], rtol=1e-3)
@@ -35,7 +35,7 @@ def test_a_white_sky_shows_the_colour_of_a_plane():
     assert (picture.alpha == 1).all()
 
 
-def test_arrays_and_files_are_the_same_scene(tmp_path):
+def test_arrays_match_files(tmp_path):
     with open(tmp_path / "quad.obj", "w") as file:
         file.writelines(f"v {x} {y} {z}\n" for x, y, z in QUAD)
         file.writelines("f {} {} {}\n".format(*(face + 1)) for face in FACES)
@@ -51,7 +51,7 @@ def test_arrays_and_files_are_the_same_scene(tmp_path):
     assert seeds[0] != seeds[1] and kandela.render(words, seed=1, threads=1).hash == seeds[0]
 
 
-def test_a_description_names_files_of_its_folder_alone(tmp_path):
+def test_description_cannot_name_outside_files(tmp_path):
     (tmp_path / "scene").mkdir()
     with open(tmp_path / "quad.obj", "w") as file:
         file.writelines(f"v {x} {y} {z}\n" for x, y, z in QUAD)
@@ -63,7 +63,7 @@ def test_a_description_names_files_of_its_folder_alone(tmp_path):
     assert allowed.counts["triangles"] == len(FACES)
 
 
-def test_a_null_character_does_not_end_a_name(tmp_path):
+def test_names_with_null_characters_are_rejected(tmp_path):
     """Each would else name another file, which exists."""
     (tmp_path / "quad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     name = str(tmp_path / "quad.obj") + "\0.png"
@@ -79,7 +79,7 @@ def test_a_null_character_does_not_end_a_name(tmp_path):
     assert len((tmp_path / "quad.obj").read_text()) > 0
 
 
-def test_pictures_are_files_and_are_shown(tmp_path):
+def test_pictures_are_saved_and_displayed(tmp_path):
     picture = kandela.render(description(), exposure=1.0)
     assert picture._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"
     picture.save(tmp_path / "one.png", tonemap="aces")
@@ -90,16 +90,16 @@ def test_pictures_are_files_and_are_shown(tmp_path):
     assert (tmp_path / "one.pfm").stat().st_size >= 12 * 16 * 12
 
 
-def test_photons_add_up_and_make_the_same_picture(tmp_path):
+def test_photons_sum_and_render_equally(tmp_path):
     lamp = {"vertices": QUAD * 0.2 + [0, 1.5, 0], "faces": FACES[:, ::-1],
             "material": {"kind": "diffuse", "diffuse": 0, "emission": [3, 2, 1]}}
     words = description()
     words["meshes"] += [lamp, {"vertices": QUAD * 0.4 + [0, 0.7, 0], "faces": FACES,
                                "material": {"kind": "glass", "ior": 1.5}}]
-    scene, heard = kandela.load_scene(words), []
-    found = kandela.photons(scene, photons=3000, threads=2, progress=lambda *told: heard.append(told))
+    scene, calls = kandela.load_scene(words), []
+    found = kandela.photons(scene, photons=3000, threads=2, progress=lambda *told: calls.append(told))
     again = kandela.photons(scene, photons=3000, threads=1)
-    assert {stage for stage, *_ in heard} <= {"build", "emit"}
+    assert {stage for stage, *_ in calls} <= {"build", "emit"}
     for name in ("indirect", "caustic"):
         mine, counts = getattr(found, name), found.counts[name]
         assert mine.tobytes() == getattr(again, name).tobytes()
@@ -121,7 +121,7 @@ def test_photons_add_up_and_make_the_same_picture(tmp_path):
         kandela.photons(scene, photons=50_000_000, progress=lambda *told: True)
 
 
-def test_options_are_those_of_the_command_line():
+def test_options_match_command_line():
     scene = kandela.load_scene(description())
     help_text = subprocess.run([os.environ["KANDELA_PROGRAM"], "render", "--help=all"], capture_output=True, text=True, check=True).stdout
     for name in [*scene.options, "resolution"]:
@@ -137,17 +137,17 @@ def test_options_are_those_of_the_command_line():
             kandela.render(scene, **wrong)
 
 
-def test_progress_is_heard_and_may_end_it():
-    scene, heard = kandela.load_scene(description()), []
+def test_progress_is_reported_and_can_cancel():
+    scene, calls = kandela.load_scene(description()), []
 
-    def hear(stage, done, total):
-        heard.append((stage, done, total, threading.get_ident()))
-        return stage == "render" and len(heard) > 3
+    def on_progress(stage, done, total):
+        calls.append((stage, done, total, threading.get_ident()))
+        return stage == "render" and len(calls) > 3
 
-    picture = kandela.render(scene, width=300, height=300, spp=100000, progress=hear)
+    picture = kandela.render(scene, width=300, height=300, spp=100000, progress=on_progress)
     assert picture.interrupted and picture.rgb.shape == (300, 300, 3)
-    assert {ident for *_, ident in heard} == {threading.get_ident()}
-    assert all(0 <= done <= total for _, done, total, _ in heard)
+    assert {ident for *_, ident in calls} == {threading.get_ident()}
+    assert all(0 <= done <= total for _, done, total, _ in calls)
 
     def fail(stage, done, total):
         raise ZeroDivisionError("from the callback")
@@ -156,7 +156,7 @@ def test_progress_is_heard_and_may_end_it():
         kandela.render(scene, width=300, height=300, spp=100000, progress=fail)
 
 
-def test_ctrl_c_ends_it():
+def test_ctrl_c_ends_rendering():
     # SIGINT is ignored if a shell started this process in the background
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -185,10 +185,10 @@ def _interrupt_a_rendering():
     (ValueError, "shape", lambda: kandela.load_scene({"meshes": [{"vertices": QUAD[:, :2]}]})),
     (kandela.KandelaError, "nowhere", lambda: kandela.load_scene("nowhere.json")),
 ])
-def test_what_makes_no_sense_is_refused_with_words(kind, words, call):
+def test_invalid_arguments_are_rejected(kind, words, call):
     with pytest.raises(kind, match=words):
         call()
 
 
-def test_examples_of_the_docstrings():
+def test_docstring_examples():
     assert doctest.testmod(kandela.scenes).failed == 0

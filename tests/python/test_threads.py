@@ -18,12 +18,12 @@ X = DRAW.random((20000, 3))
 Q = DRAW.random((2000, 3))
 
 
-def while_asked(ask, change, ends=True):
+def during_queries(ask, change, ends=True):
     """Calls `ask` in three threads while `change` runs. With `ends`, the change must make the calls
     fail; otherwise they are stopped afterwards. Returns the exceptions raised."""
     raised, over, turns = [], [], [0]
 
-    def asks():
+    def query_repeatedly():
         while not over:
             try:
                 ask()
@@ -32,7 +32,7 @@ def while_asked(ask, change, ends=True):
                 raised.append(said)
                 return
 
-    threads = [threading.Thread(target=asks) for _ in range(3)]
+    threads = [threading.Thread(target=query_repeatedly) for _ in range(3)]
     for thread in threads:
         thread.start()
     while turns[0] < 3 and not raised:
@@ -46,7 +46,7 @@ def while_asked(ask, change, ends=True):
     return raised
 
 
-def test_points_change_while_they_are_asked():
+def test_points_change_during_queries():
     tree = kandela.Points(X)
 
     def change():
@@ -57,30 +57,30 @@ def test_points_change_while_they_are_asked():
             if i % 4 == 0:
                 tree.rebuild()
 
-    assert while_asked(lambda: tree.nearest(Q, 4), change, ends=False) == []
+    assert during_queries(lambda: tree.nearest(Q, 4), change, ends=False) == []
 
 
 @pytest.mark.parametrize("ask", [lambda t: t.nearest(Q, 4), lambda t: t.within(Q, 0.05), lambda t: t.count_within(Q, 0.05),
                                  lambda t: t.describe(), lambda t: t.level_order()])
-def test_points_are_closed_while_they_are_asked(ask):
+def test_points_are_closed_during_queries(ask):
     tree = kandela.Points(X)
-    raised = while_asked(lambda: ask(tree), tree.close)
+    raised = during_queries(lambda: ask(tree), tree.close)
     assert len(raised) == 3
     for said in raised:
         assert isinstance(said, kandela.UsageError) and "the tree is closed" in str(said)
     tree.close()  # closing twice is allowed
 
 
-def test_a_mesh_is_closed_while_it_is_asked():
+def test_mesh_is_closed_during_queries():
     corners = DRAW.random((9000, 3)).astype(np.float32)
     for ask in ("intersect", "closest_point"):
         mesh = kandela.TriangleMesh(corners)
         call = (lambda: mesh.intersect(X, -X)) if ask == "intersect" else (lambda: mesh.closest_point(Q[:300]))
-        raised = while_asked(call, lambda: _c.kd_triangles_close(mesh._c))
+        raised = during_queries(call, lambda: _c.kd_triangles_close(mesh._c))
         assert len(raised) == 3 and all("the mesh is closed" in str(said) for said in raised)
 
 
-def test_a_thread_at_the_end_of_the_interpreter_says_nothing():
+def test_thread_at_interpreter_exit_is_silent():
     program = """
 import threading, numpy as np, kandela
 tree = kandela.Points(np.random.default_rng(0).random((20000, 3)))
@@ -96,7 +96,7 @@ begun.wait()
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_pictures_and_photons_outlive_their_handles():
+def test_arrays_outlive_their_handles():
     scene = kandela.load_scene("gen:blob:500")
     picture = kandela.render(scene, width=16, height=12, spp=1)
     before = np.array(picture.rgb)
@@ -113,7 +113,7 @@ def test_pictures_and_photons_outlive_their_handles():
     np.testing.assert_array_equal(rows, copied)
 
 
-def test_a_visitor_may_ask_but_not_change():
+def test_visitor_may_query_but_not_change():
     tree, seen = kandela.Points(X), []
 
     def ask(query, id, dist2, bound):
@@ -131,7 +131,7 @@ def test_a_visitor_may_ask_but_not_change():
     assert len(tree) == len(X)
 
 
-def test_short_buffers_are_refused():
+def test_short_buffers_are_rejected():
     tree = kandela.Points(X.astype(np.float32))
     query = _c.kd_points_query_default()
     query.points = Q.astype(np.float32)
@@ -190,7 +190,7 @@ print("answers", len(tree.nearest(x[:3], 2)[0]), flush=True)
                                   "mesh.closest_point(f)", "mesh.intersect(np.tile(f, (9, 1)), np.tile(0.5 - f[::-1], (9, 1)))",
                                   "kandela.Points(np.tile(x, (15, 1)))", "kandela.TriangleMesh(np.tile(f[: N // 3 * 3], (6, 1)))",
                                   "kandela.dbscan(x, 0.04, 5)", "kandela.render('gen:blob:3000', width=900, height=900, spp=64)"])
-def test_ctrl_c_is_heard(call):
+def test_ctrl_c_interrupts_call(call):
     """The delay is at most 0.2 s. Other work on the machine may delay an attempt, so the fastest of
     three counts."""
     program = "N = 300000\n" + CTRL_C.replace("CALL", call)

@@ -15,7 +15,7 @@ def cloud(n, seed, m=3):
 
 
 @pytest.mark.parametrize("m", [2, 3, 7])
-def test_gradients_are_those_of_brute_force(m):
+def test_gradients_match_brute_force(m):
     q, x = cloud(40, 1, m), cloud(60, 2, m)
     dist2, numbers = kandela.torch.nearest(q, x, 5)
     weights = torch.linspace(1, 2, 5, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_gradients_are_those_of_brute_force(m):
         torch.testing.assert_close(one, other)
 
 
-def test_second_derivatives_and_what_is_missing():
+def test_second_derivatives_and_missing_neighbours():
     q, x = cloud(6, 3), cloud(9, 4)
     assert torch.autograd.gradgradcheck(lambda a, b: kandela.torch.nearest(a, b, 2)[0], (q, x))
     dist2, numbers = kandela.torch.nearest(q, x, 9, max_radius=0.3)
@@ -37,7 +37,7 @@ def test_second_derivatives_and_what_is_missing():
     assert torch.isfinite(x.grad).all() and torch.isfinite(q.grad).all()
 
 
-def test_chamfer_falls():
+def test_chamfer_distance_decreases():
     a, b = cloud(50, 5), cloud(70, 6).detach()
     losses = []
     for _ in range(20):
@@ -50,7 +50,7 @@ def test_chamfer_falls():
     assert all(after < before for before, after in zip(losses, losses[1:])) and losses[-1] < losses[0] / 2
 
 
-def test_distances_to_a_mesh_have_the_gradients_of_finite_differences():
+def test_mesh_distance_gradients_match_finite_differences():
     draw = np.random.default_rng(7)
     vertices = torch.tensor(draw.random((12, 3)).astype(np.float32).astype(float), requires_grad=True)
     faces = torch.tensor(draw.integers(0, 12, (9, 3)))
@@ -71,7 +71,7 @@ def test_distances_to_a_mesh_have_the_gradients_of_finite_differences():
         assert abs((sums[0] - sums[1]) / (2 * step) - grad[at].item()) < 1e-2 * max(1, abs(grad[at].item()))
 
 
-def test_graphs_are_those_of_arrays():
+def test_graphs_match_numpy():
     x, batch = cloud(200, 8).detach(), torch.arange(200) // 50
     mine = kandela.torch.knn_graph(x, 4, batch)
     assert mine.dtype == torch.int64
@@ -79,5 +79,5 @@ def test_graphs_are_those_of_arrays():
     np.testing.assert_array_equal(kandela.torch.radius_graph(x, 0.2).numpy(), kandela.radius_graph(x.numpy(), 0.2))
 
 
-def test_examples_hold():
+def test_examples_run():
     assert doctest.testmod(kandela.torch).failed == 0

@@ -35,7 +35,7 @@ def meeting(mesh, origins, directions):
 
 
 @pytest.mark.parametrize("away", [0, 1e4])
-def test_all_hits_are_those_of_a_plain_loop(away):
+def test_all_hits_match_brute_force(away):
     mesh = trimesh.creation.icosphere(2)
     mesh = trimesh.util.concatenate([mesh, mesh.copy().apply_scale(0.5)]).apply_translation([away] * 3)
     draw = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def test_all_hits_are_those_of_a_plain_loop(away):
     assert inside.tolist() == [False, False]  # inside both spheres, and outside of both
 
 
-def test_it_follows_its_mesh_and_is_copied():
+def test_intersector_follows_mesh_and_is_copied():
     mesh = trimesh.creation.box()
     mesh.ray = kandela.trimesh.RayMeshIntersector(mesh)
     ask = [[0.1, 0.2, 3]], [[0, 0, -1]]
@@ -71,11 +71,11 @@ def test_it_follows_its_mesh_and_is_copied():
         mesh.ray.intersects_any([[0, 0, 0]], [[0, 0, 1], [1, 0, 0]])
 
 
-def test_examples_hold():
+def test_examples_run():
     assert doctest.testmod(kandela.trimesh).failed == 0
 
 
-def test_trimesh_s_own_tests_of_rays():
+def test_trimesh_ray_tests():
     checkout = os.environ.get("TRIMESH_CHECKOUT")
     if not checkout:
         pytest.skip("TRIMESH_CHECKOUT does not name a checkout of trimesh")

@@ -238,13 +238,13 @@ static void test_device_assignment(void **state) {
 }
 
 /* Cancels after this many progress reports. */
-typedef struct impatience {
+typedef struct report_limit {
     job_control job;
     int reports_left;
-} impatience;
+} report_limit;
 
-static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
-    impatience *limits = (impatience *)context;
+static void cancel_at_limit(void *context, const char *stage, int64_t done, int64_t total) {
+    report_limit *limits = (report_limit *)context;
     (void)done;
     (void)total;
     if (stage && strcmp(stage, "render") == 0 && --limits->reports_left <= 0)
@@ -260,9 +260,9 @@ static void expect_resumed(const char *name, int before, int after) {
     options.passes = (int32_t)test_size(40, 16);
     strcpy(options.device, "cpu");
     const uint64_t alone = run(made, &options, "alone.state", false, NULL);
-    impatience limits = {.reports_left = 3};
+    report_limit limits = {.reports_left = 3};
     job_init(&limits.job);
-    limits.job.report = lose_patience;
+    limits.job.report = cancel_at_limit;
     limits.job.context = &limits;
     name_devices(&options, before);
     const uint64_t cut = run(made, &options, "together.state", false, &limits.job);

@@ -25,11 +25,11 @@ static uint64_t render_with(uint64_t capacity, const char *device, render_result
 }
 
 /* Returns a number of bytes that is less than the film needs. */
-static uint64_t too_little(void) {
+static uint64_t insufficient_bytes(void) {
     return gpu_size(16 << 20, 16 << 10);
 }
 
-static uint64_t needed_by(const char *builder) {
+static uint64_t bytes_needed(const char *builder) {
     const scene_view view = scene_get_view(made);
     return tritree_build_memory_bytes(tritree_builder_cuda_find(builder), view.mesh.position_count,
                                       view.mesh.triangle_count);
@@ -41,12 +41,12 @@ static void test_full_device_falls_back_to_cpu(void **state) {
     strcpy(options.builder, "auto");
     const uint64_t on_device = render_with(0, "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CUDA);
-    const uint64_t on_cpu = render_with(too_little(), "auto", &result, KD_OK);
+    const uint64_t on_cpu = render_with(insufficient_bytes(), "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
     assert_int_equal(on_cpu, on_device);
-    render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
+    render_with(insufficient_bytes(), "cuda:0", &result, KD_ERROR_MEMORY);
     strcpy(options.builder, "binned"); /* exists on devices only */
-    assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), on_device);
+    assert_int_equal(render_with(insufficient_bytes(), "auto", &result, KD_OK), on_device);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
 }
 
@@ -55,7 +55,7 @@ static void test_full_device_falls_back_to_cpu(void **state) {
 static void test_builders_fall_back(void **state) {
     (void)state;
     render_result result;
-    const uint64_t first = needed_by("binned");
+    const uint64_t first = bytes_needed("binned");
     strcpy(options.builder, "auto");
     const uint64_t on_device = render_with(0, "cuda:0", &result, KD_OK);
     assert_string_equal(result.tree_builder, "binned");

@@ -8,7 +8,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/photon.h"
 #include "scenes/assembly/scene.h"
-#include "tests/photon/same_there.h"
+#include "tests/photon/device_matches_cpu.h"
 #include "tests/scenes/files.h"
 
 /* Rough plastic under a smooth coat, frosted glass, cut-outs, and every kind of lamp. */
@@ -77,7 +77,7 @@ static const char *const foggy =
 
 /* A deck of small squares with gaps in a large room: more tiles than a group of lookups can
    hold. */
-static void put_deck(void) {
+static void write_deck(void) {
     enum { SIDE = 24, BYTES = 160 };
     char *text = (char *)malloc(BYTES * (SIDE * SIDE + 4));
     assert_non_null(text);
@@ -99,7 +99,7 @@ static void put_deck(void) {
 }
 
 /* The scene `still` without the cut-out. */
-static void put_solid(void) {
+static void write_solid(void) {
     char *text = strdup(still);
     assert_non_null(text);
     char *veil = strstr(text, "\"opacity\": 0.4");
@@ -110,7 +110,7 @@ static void put_solid(void) {
 }
 
 /* Scenes without mirrors near surfaces that store photons; their final gathers are wavefront. */
-static void put_rough(void) {
+static void write_rough(void) {
     char *text = strdup(still);
     assert_non_null(text);
     char *veil = strstr(text, "\"opacity\": 0.4"), *coat = strstr(text, "\"roughness\": 0}");
@@ -123,9 +123,9 @@ static void put_rough(void) {
 
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
-    put_deck();
-    put_solid();
-    put_rough();
+    write_deck();
+    write_solid();
+    write_rough();
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
     file_put_text("foggy.json", foggy);
@@ -307,7 +307,7 @@ static void test_resumed(void **state) {
         options.passes = 6;
         char path[512];
         snprintf(path, sizeof path, "%s", n == 1 ? file_in("foggy.json") : scene_path(1));
-        const finished whole = run_kept(path, &options, "cpu", NULL, NULL);
+        const run_result whole = run_on_device(path, &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
         render_keeping keeping = {.state = kept};
@@ -315,7 +315,7 @@ static void test_resumed(void **state) {
             options.passes = 2 * (part + 1);
             if (n == 0) options.spp = options.passes;
             keeping.resume = part > 0;
-            const finished last = run_kept(path, &options, device[part], &keeping, NULL);
+            const run_result last = run_on_device(path, &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
             if (part == 2) expect_equal(path, &options, &whole, &last);
         }
@@ -327,8 +327,8 @@ static void test_resumed(void **state) {
 /* Expects equal pictures from both devices, to which photons in media contribute. */
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
-    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
-    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    const run_result cpu = run_on_device(path, options, "cpu", NULL, NULL);
+    const run_result result = run_on_device(path, options, "cuda:0", NULL, NULL);
     expect_equal(path, options, &cpu, &result);
     assert_true(result.frame.volume_stored > 0 && result.frame.watts_media > 0);
 }
@@ -363,7 +363,7 @@ static void test_progressive_in_fog(void **state) {
 }
 
 /* Writes a photon map as `kandela photons` does. */
-static void put_map(const char *path, const char *scene_path, uint64_t photons) {
+static void write_map(const char *path, const char *scene_path, uint64_t photons) {
     scene *made = NULL;
     kd_render_options unused;
     kd_render_options_default(&unused);
@@ -393,7 +393,7 @@ static void test_map_of_fog(void **state) {
     kd_render_options options = options_for("photon");
     char map[512];
     snprintf(map, sizeof map, "%s", file_in("fog.kdp"));
-    put_map(map, file_in("foggy.json"), gpu_size(10000, 1000));
+    write_map(map, file_in("foggy.json"), gpu_size(10000, 1000));
     options.photon_map = map;
     options.spp = 1;
     expect_same_fog(&options);

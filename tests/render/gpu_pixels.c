@@ -1,13 +1,13 @@
 /* A CUDA device renders the same pictures as the CPU, bit for bit: whole, cropped and resumed. */
 #include "core/device/device.h"
 #include "render/frame/pixel.h"
-#include "tests/photon/same_there.h"
+#include "tests/photon/device_matches_cpu.h"
 #include "tests/scenes/files.h"
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
 /* Writes a texture of 16 x 16 texels, RGB; `pattern` selects their values. */
-static void put_texture(const char *name, int pattern) {
+static void write_texture(const char *name, int pattern) {
     char bytes[15 + 3 * 256 + 1];
     const int head = snprintf(bytes, sizeof bytes, "P6\n16 16\n255\n");
     for (int i = 0; i < 256; ++i) {
@@ -23,7 +23,7 @@ static void put_texture(const char *name, int pattern) {
 }
 
 /* Writes a sky of 6 x 4 texels with a small sun. */
-static void put_sky(void) {
+static void write_sky(void) {
     char bytes[256];
     const int head =
         snprintf(bytes, sizeof bytes, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 4 +X 6\n");
@@ -90,11 +90,11 @@ static const char *const lamps =
 
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
-    put_texture("colour.ppm", 0);
-    put_texture("holes.ppm", 1);
-    put_texture("normal.ppm", 2);
-    put_texture("grey.ppm", 3);
-    put_sky();
+    write_texture("colour.ppm", 0);
+    write_texture("holes.ppm", 1);
+    write_texture("normal.ppm", 2);
+    write_texture("grey.ppm", 3);
+    write_sky();
     file_put_text("still.json", still);
     file_put_text("lamps.json", lamps);
     return 0;
@@ -215,9 +215,9 @@ static void test_builders(void **state) {
     static const char *const names[] = {"sweep", "binned", "median"};
     for (int b = 0; b < 3; ++b) {
         kd_render_options options = options_for("path");
-        const finished cpu = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
+        const run_result cpu = run_on_device(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
-        const finished result = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
+        const run_result result = run_on_device(scene_path(3), &options, "cuda", NULL, NULL);
         assert_true(cpu.image == result.image && cpu.frame.rays == result.frame.rays);
     }
 }
@@ -229,18 +229,18 @@ static void test_resumed(void **state) {
     for (int n = 0; n < 2; ++n) {
         kd_render_options options = options_for(names[n]);
         options.passes = options.spp = 9;
-        const finished whole = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+        const run_result whole = run_on_device(scene_path(0), &options, "cpu", NULL, NULL);
         char *path = file_in("resumed.state");
         char kept[512];
         snprintf(kept, sizeof kept, "%s", path);
         render_keeping keeping = {.state = kept};
         static const char *const device[] = {"cuda", "cpu", "cuda"};
-        finished last;
+        run_result last;
         memset(&last, 0, sizeof last);
         for (int part = 0; part < 3; ++part) {
             options.passes = options.spp = 3 * (part + 1);
             keeping.resume = part > 0;
-            last = run_kept(scene_path(0), &options, device[part], &keeping, NULL);
+            last = run_on_device(scene_path(0), &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
         }
         assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
@@ -263,7 +263,7 @@ static void test_interrupted(void **state) {
     options.width = (int32_t)gpu_size(500, 50);
     options.height = (int32_t)gpu_size(300, 30);
     options.spp = 40;
-    const finished whole = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+    const run_result whole = run_on_device(scene_path(0), &options, "cpu", NULL, NULL);
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept, .every_seconds = 1e-4};
@@ -271,12 +271,12 @@ static void test_interrupted(void **state) {
     job_init(&job);
     keeping.show = cancel;
     keeping.context = &job;
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &job);
+    run_result last = run_on_device(scene_path(0), &options, "cuda", &keeping, &job);
     assert_int_equal(last.status, KD_INTERRUPTED);
     assert_true(last.samples < 40);
     keeping.resume = true;
     keeping.show = NULL;
-    last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
+    last = run_on_device(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
     assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
 }
@@ -286,14 +286,14 @@ static void test_time_limit(void **state) {
     kd_render_options options = options_for("path");
     options.spp = 1 << 24;
     options.time_seconds = 0.05;
-    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    const run_result result = run_on_device(scene_path(0), &options, "cuda", NULL, NULL);
     assert_int_equal(result.status, KD_OK);
     assert_true(result.samples >= 1 && result.samples < 1 << 24);
     options.time_seconds = 0;
     options.spp = result.samples;
     if (result.samples < 2000) {
-        const finished cpu = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
-        const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+        const run_result cpu = run_on_device(scene_path(0), &options, "cpu", NULL, NULL);
+        const run_result again = run_on_device(scene_path(0), &options, "cuda", NULL, NULL);
         assert_true(cpu.image == again.image);
     }
 }
@@ -305,7 +305,7 @@ static void test_target_error(void **state) {
     options.spp = 200;
     options.target_error = 0.1;
     expect_same(scene_path(0), &options);
-    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    const run_result result = run_on_device(scene_path(0), &options, "cuda", NULL, NULL);
     assert_true(result.samples > 3 && result.samples < 200);
 }
 

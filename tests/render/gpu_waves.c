@@ -47,11 +47,11 @@ static const char *scene_path(int index) {
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-typedef struct finished {
+typedef struct run_result {
     uint64_t planes, rays, nans;
     int32_t samples;
     kd_status status;
-} finished;
+} run_result;
 
 static uint64_t all_planes(const image *image) {
     uint64_t hash = 0;
@@ -61,8 +61,9 @@ static uint64_t all_planes(const image *image) {
     return hash;
 }
 
-static finished run_kept(const char *path, const kd_render_options *options, const char *device,
-                         const render_keeping *keeping, job_control *job) {
+static run_result run_on_device(const char *path, const kd_render_options *options,
+                                const char *device, const render_keeping *keeping,
+                                job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -73,7 +74,7 @@ static finished run_kept(const char *path, const kd_render_options *options, con
     later.eye.x += options->shutter;
     scene_set_cameras(made, &begin, &later);
     render_result result;
-    finished end;
+    run_result end;
     memset(&end, 0, sizeof end);
     end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status != KD_OK && end.status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
@@ -98,8 +99,8 @@ static kd_render_options options_for(int32_t width, int32_t height, int32_t spp)
     return options;
 }
 
-static void expect_same(const char *path, const kd_render_options *options, const finished *cpu) {
-    const finished result = run_kept(path, options, "cuda", NULL, NULL);
+static void expect_same(const char *path, const kd_render_options *options, const run_result *cpu) {
+    const run_result result = run_on_device(path, options, "cuda", NULL, NULL);
     if (cpu->planes != result.planes || cpu->rays != result.rays || cpu->nans != result.nans)
         fail_msg("%s, %d x %d, %d samples, %llu paths at a time: %016llx and %016llx, %llu and "
                  "%llu rays",
@@ -120,7 +121,7 @@ static void test_pools(void **state) {
         if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options =
             options_for((int32_t)gpu_size(333, 29), (int32_t)gpu_size(201, 21), 7);
-        const finished cpu = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
+        const run_result cpu = run_on_device(scene_path(i), &options, "cpu", NULL, NULL);
         for (int p = 0; p < 3; ++p) {
             if (p && gpu_leaves_out((uint32_t)i + (uint32_t)p, 3)) continue;
             options.device_paths = pools[p];
@@ -139,8 +140,8 @@ static void test_sizes(void **state) {
         if (i == 3) options.max_depth = 1;
         if (i == 4) options.max_depth = 2;
         if (i < 2) options.clamp = 0.05f;
-        if (i > 2) options.shutter = 1; /* run_kept then moves the camera */
-        const finished cpu = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
+        if (i > 2) options.shutter = 1; /* run_on_device then moves the camera */
+        const run_result cpu = run_on_device(scene_path(4), &options, "cpu", NULL, NULL);
         expect_same(scene_path(4), &options, &cpu);
     }
 }
@@ -158,19 +159,19 @@ static void test_frequent_saves(void **state) {
     for (int i = 0; i < 5; i += 4) {
         kd_render_options options =
             options_for((int32_t)gpu_size(200, 40), (int32_t)gpu_size(100, 22), 16);
-        const finished whole = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
+        const run_result whole = run_on_device(scene_path(i), &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("saved.state"));
         job_control job;
         render_keeping keeping = {
             .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &job};
         options.device_paths = gpu_size(1 << 15, 1024);
-        finished last = {.status = KD_INTERRUPTED};
+        run_result last = {.status = KD_INTERRUPTED};
         int runs = 0;
         for (; last.status == KD_INTERRUPTED && runs < 100; ++runs) {
             job_init(&job);
             keeping.resume = runs > 0;
-            last = run_kept(scene_path(i), &options, "cuda", &keeping, &job);
+            last = run_on_device(scene_path(i), &options, "cuda", &keeping, &job);
             assert_true(last.samples >= 1);
         }
         print_message("%d runs\n", runs);
@@ -214,16 +215,16 @@ static void test_interrupted(void **state) {
     canceller.job.context = &canceller;
     atomic_init(&canceller.renders, false);
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &canceller), 0);
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &canceller.job);
+    run_result last = run_on_device(scene_path(0), &options, "cuda", &keeping, &canceller.job);
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
                   (unsigned long long)last.rays);
     /* unless it was interrupted before it began */
     assert_true(last.samples >= 1 || last.rays == 0);
     keeping.resume = true;
-    last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
+    last = run_on_device(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
-    const finished whole = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    const run_result whole = run_on_device(scene_path(0), &options, "cuda", NULL, NULL);
     assert_true(last.planes == whole.planes && last.rays == whole.rays);
 }
 

@@ -10,13 +10,13 @@
 #include "tests/test.h"
 #include <math.h>
 
-typedef struct seen {
+typedef struct described_scene {
     struct scene *scene;
     tritree tree;
     scene_view view;
-} seen;
+} described_scene;
 
-static void describe(seen *out, const char *path) {
+static void describe(described_scene *out, const char *path) {
     kd_render_options options;
     kd_render_options_default(&options);
     assert_int_equal(scene_open(&out->scene, path, &options, NULL), KD_OK);
@@ -31,7 +31,7 @@ static void describe(seen *out, const char *path) {
     out->view.tree = tritree_get_view(&out->tree);
 }
 
-static void camera_away(seen *owned) {
+static void scene_away(described_scene *owned) {
     tritree_close(&owned->tree);
     scene_close(owned->scene);
 }
@@ -43,7 +43,7 @@ static void test_camera_of_room_is_inside(void **state) {
         bool room;
     } cases[] = {{"gen:sphere:1000", false}, {"gen:blob:3000", false}, {"gen:room:3000", true}};
     for (int i = 0; i < 3; ++i) {
-        seen shown;
+        described_scene shown;
         describe(&shown, cases[i].path);
         if (room_camera_is_room(&shown.view) != cases[i].room)
             fail_msg("%s: room %d", cases[i].path, !cases[i].room);
@@ -54,12 +54,12 @@ static void test_camera_of_room_is_inside(void **state) {
             assert_true(view.eye.y > box.lo.y && view.eye.y < box.hi.y);
             assert_true(view.eye.z > box.lo.z && view.eye.z < box.hi.z);
         }
-        camera_away(&shown);
+        scene_away(&shown);
     }
 }
 
 /* Writes the mesh with all its faces reversed, as an OBJ file with positions and faces only. */
-static void reversed_put(const char *to, const char *path) {
+static void write_reversed(const char *to, const char *path) {
     mesh body;
     if (strncmp(path, "gen:", 4) == 0)
         assert_int_equal(procedural_load(&body, path), KD_OK);
@@ -83,19 +83,19 @@ static void test_camera_of_reversed_body_is_outside(void **state) {
     const char *const paths[] = {"gen:sphere:1000", "gen:blob:3000", "gen:ring:2000",
                                  bunny ? bunny : "gen:wedge"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
-        seen body;
-        reversed_put("reversed.obj", paths[i]);
+        described_scene body;
+        write_reversed("reversed.obj", paths[i]);
         describe(&body, "reversed.obj");
         if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
         assert_true(scene_camera(body.scene).eye.z > body.view.box.hi.z);
-        camera_away(&body);
+        scene_away(&body);
     }
     remove("reversed.obj");
 }
 
 static void test_given_camera_is_kept(void **state) {
     (void)state;
-    seen shown;
+    described_scene shown;
     describe(&shown, "gen:sphere:1000");
     camera view = scene_camera(shown.scene);
     assert_true(scene_camera_is_default(shown.scene));
@@ -104,7 +104,7 @@ static void test_given_camera_is_kept(void **state) {
     view.eye.x += 1;
     scene_set_camera(shown.scene, &view);
     assert_false(scene_camera_is_default(shown.scene));
-    camera_away(&shown);
+    scene_away(&shown);
 }
 
 /* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */
@@ -116,12 +116,12 @@ static image open_picture(int32_t side, float *planes[4]) {
     return picture;
 }
 
-static void put(float *planes[4], int pixel, float grey, float alpha) {
+static void set_pixel(float *planes[4], int pixel, float grey, float alpha) {
     for (int c = 0; c < 3; ++c) planes[c][pixel] = grey;
     planes[3][pixel] = alpha;
 }
 
-static float metered(const image *picture) {
+static float metered_exposure(const image *picture) {
     float stops = NAN;
     assert_int_equal(image_exposure(&stops, picture), KD_OK);
     assert_true(isfinite(stops));
@@ -147,22 +147,23 @@ static void test_dark_picture_is_brightened(void **state) {
         float *planes[4];
         image picture = open_picture(8, planes);
         /* the other half is bright, but not covered (alpha 0), so the exposure ignores it */
-        for (int p = 0; p < 64; ++p) put(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
-        assert_float_equal(metered(&picture), cases[i].stops, 1e-5);
+        for (int p = 0; p < 64; ++p) set_pixel(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
+        assert_float_equal(metered_exposure(&picture), cases[i].stops, 1e-5);
         image_close(&picture);
     }
 }
 
 /* Makes a subject that covers `share` of the picture, in greys from `minimum` to twice that, in
    front of a backdrop. */
-static image make_subject(double share, float minimum, float backdrop) {
+static image make_picture(double share, float minimum, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
     image picture = open_picture(SIDE, planes);
     const int rows = (int)(share * SIDE);
     for (int y = 0; y < SIDE; ++y)
         for (int x = 0; x < SIDE; ++x)
-            put(planes, SIDE * y + x, y < rows ? minimum + minimum * (float)x / SIDE : backdrop, 1);
+            set_pixel(planes, SIDE * y + x,
+                      y < rows ? minimum + minimum * (float)x / SIDE : backdrop, 1);
     return picture;
 }
 
@@ -172,8 +173,8 @@ static void test_dark_backdrop_does_not_overexpose_subject(void **state) {
     static const double shares[] = {0.1, 0.45, 0.6};
     for (int b = 0; b < 4; ++b)
         for (int s = 0; s < 3; ++s) {
-            image picture = make_subject(shares[s], 0.4f, backdrops[b]);
-            const float stops = metered(&picture);
+            image picture = make_picture(shares[s], 0.4f, backdrops[b]);
+            const float stops = metered_exposure(&picture);
             assert_true(clipped_share(&picture, stops) <= (double)IMAGE_HIGHLIGHTS);
             assert_true(stops > -0.5f && stops < 1);
             image_close(&picture);
@@ -183,21 +184,21 @@ static void test_dark_backdrop_does_not_overexpose_subject(void **state) {
 /* If more than half of the picture is black, the exposure is chosen for the rest. */
 static void test_black_median_is_metered(void **state) {
     (void)state;
-    image picture = make_subject(0.3, 0.01f, 0);
-    assert_float_equal(metered(&picture), 3.6, 0.3);
+    image picture = make_picture(0.3, 0.01f, 0);
+    assert_float_equal(metered_exposure(&picture), 3.6, 0.3);
     image_close(&picture);
-    picture = make_subject(0.02, 0.01f, 0);
-    assert_true(metered(&picture) > 3);
+    picture = make_picture(0.02, 0.01f, 0);
+    assert_true(metered_exposure(&picture) > 3);
     image_close(&picture);
 }
 
 static void test_metering_ignores_lamps_and_outliers(void **state) {
     (void)state;
-    image picture = make_subject(1, 0.02f, 0);
-    const float before = metered(&picture);
+    image picture = make_picture(1, 0.02f, 0);
+    const float before = metered_exposure(&picture);
     for (int i = 0; i < 3; ++i) image_plane(&picture, "R")[1000 * i] = 1e9f;
     image_plane(&picture, "G")[77] = NAN;
-    assert_float_equal(metered(&picture), before, 0.1);
+    assert_float_equal(metered_exposure(&picture), before, 0.1);
     image_close(&picture);
 }
 
@@ -220,7 +221,7 @@ static void test_exposure_is_independent_of_samples(void **state) {
             assert_int_equal(render_run(&result, scene, &options, NULL), KD_OK);
             for (int p = 0; p < 64 * 64; ++p) /* a scene so dark that an exposure must be chosen */
                 for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
-            stops[many] = metered(&result.picture);
+            stops[many] = metered_exposure(&result.picture);
             render_close(&result);
             scene_close(scene);
         }

@@ -7,7 +7,7 @@
 #include "test.h"
 
 static scene_fixture stage;
-static const camera above_the_floor = {{0, 0.45f, 1.1f}, {0, 0, 0.1f}, {0, 1, 0}, 45, 0, 0, 0};
+static const camera camera_above_floor = {{0, 0.45f, 1.1f}, {0, 0, 0.1f}, {0, 1, 0}, 45, 0, 0, 0};
 
 static void build(int32_t ceiling) {
     material above = material_default();
@@ -28,8 +28,8 @@ static void build(int32_t ceiling) {
     fixture_finish(&stage);
 }
 
-static double floor_of(const kd_render_options *options) {
-    shot s = shoot(&stage, &above_the_floor, options, NULL);
+static double floor_radiance(const kd_render_options *options) {
+    shot s = shoot(&stage, &camera_above_floor, options, NULL);
     assert_int_equal(s.status, KD_OK);
     const double mean = shot_mean(&s, "R");
     image_close(&s.picture);
@@ -48,9 +48,9 @@ static void expect_counted_once(int32_t ceiling, float radius, uint64_t photons)
     options.photons = options.caustic_photons = photons;
     options.max_depth = 8;
     options.precompute = 0;
-    const double seen = floor_of(&options);
+    const double seen = floor_radiance(&options);
     options.final_gather = 8;
-    const double gathered = floor_of(&options);
+    const double gathered = floor_radiance(&options);
     if (!(fabs(gathered - seen) <= 0.04 * seen))
         fail_msg("ceiling of kind %d, radius %g: %g with a final gather, %g without", ceiling,
                  (double)radius, gathered, seen);

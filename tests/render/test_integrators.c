@@ -227,7 +227,7 @@ static uint32_t compare_pool(const pixel_view *view, const path_options *options
     return seen;
 }
 
-static void prove(const char *path) {
+static void expect_pool_matches(const char *path) {
     kd_render_options options;
     scene *made = NULL;
     tritree tree;
@@ -256,11 +256,11 @@ static void prove(const char *path) {
 
 static void test_wavefront_matches_single_paths(void **state) {
     (void)state;
-    prove(KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json");
-    prove(KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json");
-    prove(KD_TEST_SOURCE_DIR "/scenes/prism.json");
-    prove(KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json");
-    prove(file_in("curtains.json"));
+    expect_pool_matches(KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json");
+    expect_pool_matches(KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json");
+    expect_pool_matches(KD_TEST_SOURCE_DIR "/scenes/prism.json");
+    expect_pool_matches(KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json");
+    expect_pool_matches(file_in("curtains.json"));
 }
 
 int main(void) {

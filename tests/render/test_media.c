@@ -63,7 +63,7 @@ static material boundary_of(uint32_t in) {
     return made;
 }
 
-static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0};
+static const camera camera_ahead = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0};
 
 /* --- absorption ------------------------------------------------------------------------------- */
 
@@ -88,9 +88,9 @@ static void test_absorbing_slab_follows_beers_law(void **state) {
             if (glass && strcmp(names[i], "light") == 0) continue;
             if (glass || strcmp(names[i], "sppm") == 0)
                 options.photons = 0; /* no photons could be stored */
-            expect_near(mean_of(&straight, &options, "R"), exp(-0.75), 1e-3 * exp(-0.75));
-            expect_near(mean_of(&straight, &options, "G"), exp(-1.5), 1e-3 * exp(-1.5));
-            expect_near(mean_of(&straight, &options, "B"), exp(-3.0), 1e-3 * exp(-3.0));
+            expect_near(mean_of(&camera_ahead, &options, "R"), exp(-0.75), 1e-3 * exp(-0.75));
+            expect_near(mean_of(&camera_ahead, &options, "G"), exp(-1.5), 1e-3 * exp(-1.5));
+            expect_near(mean_of(&camera_ahead, &options, "B"), exp(-3.0), 1e-3 * exp(-3.0));
         }
     }
 }
@@ -109,7 +109,7 @@ static void test_camera_inside_nested_media(void **state) {
     add_box(inner, vec3_all(-0.5f), vec3_all(0.5f));
     add_sky(1);
     fixture_finish(&stage);
-    camera inside = straight;
+    camera inside = camera_ahead;
     const float eyes[3] = {0, 1, -1.5f}; /* z of cameras that look along -z */
     const double lost[3] = {0.5 * 2 + 1.5 * 0.25, 1 * 2 + 2 * 0.25, 0.5 * 0.25};
     for (int i = 0; i < 3; ++i) {
@@ -155,7 +155,7 @@ static void test_single_scattering_matches_integral(void **state) {
             options.photons = 0; /* direct light only */
             options.gather = 2;
             if (i == 2) options.spp = 32;
-            expect_near(mean_of(&straight, &options, "G"), expected, 6e-3 * expected);
+            expect_near(mean_of(&camera_ahead, &options, "G"), expected, 6e-3 * expected);
         }
     }
 }
@@ -181,7 +181,7 @@ static void test_thick_fog_matches_published_tables(void **state) {
                      vec3_make(x, -wide, z), vec3_make(x, wide, z), vec3_make(-x, wide, z));
         fixture_finish(&stage);
         const kd_render_options options = options_for("path", 16, 2048);
-        expect_near(mean_of(&straight, &options, "G"), expected[before], tolerance[before]);
+        expect_near(mean_of(&camera_ahead, &options, "G"), expected[before], tolerance[before]);
     }
 }
 
@@ -199,7 +199,7 @@ static void test_cloud_in_white_furnace_is_invisible(void **state) {
         if (fog) stage.fog = in;
         add_sky(1);
         fixture_finish(&stage);
-        camera view = straight;
+        camera view = camera_ahead;
         view.fov_degrees = 10;
         kd_render_options options = options_for("path", 8, 512);
         expect_near(mean_of(&view, &options, "R"), 1, 0.02);

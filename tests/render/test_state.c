@@ -18,20 +18,20 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t p
 
 static const char *const state_path = "test_progressive.state";
 
-typedef struct finished {
+typedef struct run_result {
     uint64_t image, photons, rays;
     int32_t samples;
     kd_status status;
-} finished;
+} run_result;
 
-static finished run(const kd_render_options *options, const render_keeping *keeping,
-                    job_control *job) {
+static run_result run(const kd_render_options *options, const render_keeping *keeping,
+                      job_control *job) {
     scene *made = NULL;
     kd_render_options unused = *options;
     assert_int_equal(
         scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &unused, NULL), KD_OK);
     render_result result;
-    finished end;
+    run_result end;
     memset(&end, 0, sizeof end);
     end.status = render_run_kept(&result, made, options, keeping, job);
     if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
@@ -64,13 +64,13 @@ static kd_status run_moving(const kd_render_options *options, const render_keepi
 }
 
 /* Cancels a run after this many progress reports. */
-typedef struct impatience {
+typedef struct report_limit {
     job_control job;
     int reports_left;
-} impatience;
+} report_limit;
 
-static void lose_patience(void *context, const char *stage_name, int64_t done, int64_t total) {
-    impatience *limits = (impatience *)context;
+static void cancel_at_limit(void *context, const char *stage_name, int64_t done, int64_t total) {
+    report_limit *limits = (report_limit *)context;
     (void)stage_name;
     (void)done;
     (void)total;
@@ -81,7 +81,7 @@ static void expect_resumed_is_whole(const char *name) {
     kd_render_options options = small_options(name, 40, 6);
     options.spp = 6;
     options.threads = 2;
-    const finished whole = run(&options, NULL, NULL);
+    const run_result whole = run(&options, NULL, NULL);
     assert_int_equal(whole.status, KD_OK);
     unlink(state_path);
     render_keeping keeping = {.state = state_path};
@@ -90,12 +90,12 @@ static void expect_resumed_is_whole(const char *name) {
     keeping.resume = true;
     options.passes = options.spp = 6;
     options.threads = 1;
-    finished last = {0};
+    run_result last = {0};
     for (int patience = 3; patience < 60;
          patience += 5) { /* interrupted at various moments, also within a pass */
-        impatience stops = {.reports_left = patience};
+        report_limit stops = {.reports_left = patience};
         job_init(&stops.job);
-        stops.job.report = lose_patience;
+        stops.job.report = cancel_at_limit;
         stops.job.context = &stops;
         last = run(&options, &keeping, &stops.job);
         assert_true(last.status == KD_OK || last.status == KD_INTERRUPTED);
@@ -119,9 +119,9 @@ static void test_pauses_do_not_change_result(void **state) {
     (void)state;
     kd_render_options options = small_options("path", 48, 1);
     options.spp = 4;
-    const finished whole = run(&options, NULL, NULL);
+    const run_result whole = run(&options, NULL, NULL);
     const render_keeping keeping = {.state = state_path, .every_seconds = 1e-4};
-    const finished paused = run(&options, &keeping, NULL);
+    const run_result paused = run(&options, &keeping, NULL);
     assert_true(paused.image == whole.image && paused.rays == whole.rays);
     unlink(state_path);
 }
@@ -139,11 +139,11 @@ static void test_failed_saves_do_not_stop_rendering(void **state) {
     kd_render_options options = small_options("path", 48, 1);
     options.spp = 4;
     options.threads = 2;
-    const finished whole = run(&options, NULL, NULL);
+    const run_result whole = run(&options, NULL, NULL);
     const render_keeping keeping = {
         .every_seconds = 1e-12, .show = count_saving, .context = &savings};
     alarm(60); /* watchdog */
-    const finished saved = run(&options, &keeping, NULL);
+    const run_result saved = run(&options, &keeping, NULL);
     alarm(0);
     assert_true(saved.image == whole.image && saved.samples == 4);
     assert_true(savings >= 1 && savings <= 3 * 3 * 4 + 4);
@@ -157,16 +157,16 @@ static void test_no_time_for_photons(void **state) {
     kd_render_options options = small_options("sppm", 24, 2);
     options.photons = 100000;
     render_keeping keeping = {.state = state_path};
-    const finished two = run(&options, &keeping, NULL);
+    const run_result two = run(&options, &keeping, NULL);
     options.passes = 3;
-    const finished three = run(&options, NULL, NULL);
+    const run_result three = run(&options, NULL, NULL);
     keeping.resume = true;
     options.time_seconds = 1e-9;
-    const finished cut = run(&options, &keeping, NULL);
+    const run_result cut = run(&options, &keeping, NULL);
     assert_int_equal(cut.status, KD_OK);
     assert_true(cut.image == two.image && cut.samples == 2 && cut.photons == two.photons);
     options.time_seconds = 0;
-    const finished whole = run(&options, &keeping, NULL);
+    const run_result whole = run(&options, &keeping, NULL);
     assert_true(whole.image == three.image && whole.photons == three.photons);
     unlink(state_path);
 }
@@ -298,14 +298,14 @@ static void test_target_error_ends_resumed_rendering_at_same_sample(void **state
     const render_keeping keeping = {.state = state_path};
     render_keeping resumed = keeping;
     resumed.resume = true;
-    const finished whole = run(&options, NULL, NULL);
+    const run_result whole = run(&options, NULL, NULL);
     assert_int_equal(whole.status, KD_OK);
     assert_true(whole.samples >= 4 && whole.samples < 4096);
     options.spp = whole.samples / 2;
     unlink(state_path);
     assert_int_equal(run(&options, &keeping, NULL).samples, whole.samples / 2);
     options.spp = 1 << 20;
-    const finished end = run(&options, &resumed, NULL);
+    const run_result end = run(&options, &resumed, NULL);
     assert_int_equal(end.samples, whole.samples);
     assert_true(end.image == whole.image);
     /* a smaller target continues from there; a larger one has already been reached */

@@ -46,22 +46,23 @@ static inline void file_put_text(const char *name, const char *text) {
 
 enum { PROBLEMS_MAX = 64 };
 
-typedef struct heard_problems {
+typedef struct reported_problems {
     char files[PROBLEMS_MAX][128], kinds[PROBLEMS_MAX][32], messages[PROBLEMS_MAX][256];
     uint32_t lines[PROBLEMS_MAX];
     int count, fatal;
-} heard_problems;
+} reported_problems;
 
 static inline void on_problem(void *context, const obj_problem *problem) {
-    heard_problems *to = (heard_problems *)context;
-    if (to->count < PROBLEMS_MAX) {
-        snprintf(to->files[to->count], sizeof to->files[0], "%s", problem->file);
-        snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", problem->kind);
-        snprintf(to->messages[to->count], sizeof to->messages[0], "%s", problem->message);
-        to->lines[to->count] = problem->line;
+    reported_problems *problems = (reported_problems *)context;
+    if (problems->count < PROBLEMS_MAX) {
+        snprintf(problems->files[problems->count], sizeof problems->files[0], "%s", problem->file);
+        snprintf(problems->kinds[problems->count], sizeof problems->kinds[0], "%s", problem->kind);
+        snprintf(problems->messages[problems->count], sizeof problems->messages[0], "%s",
+                 problem->message);
+        problems->lines[problems->count] = problem->line;
     }
-    ++to->count;
-    to->fatal += problem->fatal;
+    ++problems->count;
+    problems->fatal += problem->fatal;
 }
 
 /* Returns the normal of the winding, with twice the area as its length. */

@@ -21,7 +21,7 @@ typedef struct attempt {
     long (*run)(void); /* returns -1 with EPERM if refused */
 } attempt;
 
-static int held[2]; /* a pipe opened before the confinement */
+static int pipe_ends[2]; /* a pipe opened before the confinement */
 static pid_t parent;
 
 static long open_file(void) {
@@ -62,11 +62,11 @@ static long change_folder(void) {
     return chdir("/");
 }
 
-static long talk_to_network(void) {
+static long open_network_socket(void) {
     return socket(AF_INET, SOCK_STREAM, 0);
 }
 
-static long talk_to_neighbours(void) {
+static long open_local_socket(void) {
     return socket(AF_UNIX, SOCK_DGRAM, 0);
 }
 
@@ -75,13 +75,13 @@ static long make_pair(void) {
     return socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
 }
 
-static long connect_it(void) {
+static long connect_socket(void) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
-    return connect(held[0], (const struct sockaddr *)&to, sizeof to);
+    return connect(pipe_ends[0], (const struct sockaddr *)&to, sizeof to);
 }
 
-static long send_it(void) {
-    return sendto(held[1], "x", 1, 0, NULL, 0);
+static long send_datagram(void) {
+    return sendto(pipe_ends[1], "x", 1, 0, NULL, 0);
 }
 
 static long run_program(void) {
@@ -93,7 +93,7 @@ static long run_program(void) {
 static long run_program_at(void) {
     char name[] = "true";
     char *const arguments[] = {name, NULL};
-    return syscall(SYS_execveat, held[0], "", arguments, NULL, 0x1000);
+    return syscall(SYS_execveat, pipe_ends[0], "", arguments, NULL, 0x1000);
 }
 
 static long make_process(void) {
@@ -130,7 +130,7 @@ static long make_code(void) {
                : 0;
 }
 
-static long turn_into_code(void) {
+static long make_executable(void) {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return page == MAP_FAILED ? 0 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
 }
@@ -142,14 +142,14 @@ static long raise_limit(void) {
 
 static long control_device(void) {
     int count = 0;
-    return syscall(SYS_ioctl, held[0], 0x541Bul, &count); /* FIONREAD */
+    return syscall(SYS_ioctl, pipe_ends[0], 0x541Bul, &count); /* FIONREAD */
 }
 
 static long make_ring(void) {
     return syscall(425, 1u, NULL); /* io_uring_setup */
 }
 
-static long loosen(void) {
+static long relax_filter(void) {
     return syscall(SYS_seccomp, 0u, 0u, NULL);
 }
 
@@ -162,11 +162,11 @@ static const attempt attempts[] = {{"open a file", open_file},
                                    {"remove a file", remove_file},
                                    {"rename a file", rename_file},
                                    {"change its folder", change_folder},
-                                   {"make a socket of the network", talk_to_network},
-                                   {"make a socket of this machine", talk_to_neighbours},
+                                   {"make a socket of the network", open_network_socket},
+                                   {"make a socket of this machine", open_local_socket},
                                    {"make two sockets", make_pair},
-                                   {"connect", connect_it},
-                                   {"send", send_it},
+                                   {"connect", connect_socket},
+                                   {"send", send_datagram},
                                    {"become a program", run_program},
                                    {"become a program by descriptor", run_program_at},
                                    {"start a process", make_process},
@@ -177,30 +177,30 @@ static const attempt attempts[] = {{"open a file", open_file},
                                    {"trace its parent", trace_parent},
                                    {"read its parent's memory", read_parent},
                                    {"map code", make_code},
-                                   {"turn memory into code", turn_into_code},
+                                   {"turn memory into code", make_executable},
                                    {"raise a limit", raise_limit},
                                    {"control a device", control_device},
                                    {"make a ring of calls", make_ring},
-                                   {"ask for another filter", loosen}};
+                                   {"ask for another filter", relax_filter}};
 
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts, NO_FILTERS = 200, BROKEN = 201, FINE = 202 };
 
 /* Returns true if the operations that a confined process needs still work. */
-static bool works(void) {
+static bool operations_work(void) {
     char text[8] = "";
     struct timespec now;
     char *memory = (char *)malloc(64 << 20);
     if (!memory) return false;
     memset(memory, 1, 64 << 20);
     free(memory);
-    return write(held[1], "passed", 6) == 6 && read(held[0], text, 6) == 6 &&
+    return write(pipe_ends[1], "passed", 6) == 6 && read(pipe_ends[0], text, 6) == 6 &&
            strcmp(text, "passed") == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0;
 }
 
 /* Returns the number of an attempt that was not refused, or a code for how the process ended. */
 static int try_all(void) {
     if (!import_confine()) return NO_FILTERS;
-    if (!works()) return BROKEN;
+    if (!operations_work()) return BROKEN;
     for (int i = 0; i < ATTEMPTS; ++i) {
         errno = 0;
         if (attempts[i].run() != -1 || errno != EPERM) return i;
@@ -216,9 +216,9 @@ static int end_of(pid_t child) {
 
 static void test_sandbox_rejects_every_attempt(void **state) {
     (void)state;
-    if (TEST_IS_WATCHED) skip(); /* a sanitizer's runtime needs refused operations */
+    if (TEST_HAS_SANITIZER) skip(); /* a sanitizer's runtime needs refused operations */
     parent = getpid();
-    assert_int_equal(pipe(held), 0);
+    assert_int_equal(pipe(pipe_ends), 0);
     const pid_t child = fork();
     if (child == 0) _exit(try_all());
     const int status = end_of(child);
@@ -227,14 +227,14 @@ static void test_sandbox_rejects_every_attempt(void **state) {
     if (code == NO_FILTERS) skip();
     if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].message);
     assert_int_equal(code, FINE);
-    close(held[0]);
-    close(held[1]);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
 }
 
 /* A crash ends the process with its own signal, not with the filter's. */
 static void test_sandboxed_process_may_abort(void **state) {
     (void)state;
-    if (TEST_IS_WATCHED) skip();
+    if (TEST_HAS_SANITIZER) skip();
     const pid_t child = fork();
     if (child == 0) {
         const struct rlimit none = {0, 0};
@@ -267,7 +267,7 @@ static void test_import_process_is_sandboxed(void **state) {
     (void)state;
     const char *const program = getenv("KANDELA_PROGRAM");
     char import[4200], mesh[] = "/tmp/kandela-confined-XXXXXX.off";
-    if (TEST_IS_WATCHED || !program) skip();
+    if (TEST_HAS_SANITIZER || !program) skip();
     snprintf(import, sizeof import, "%s-import", program);
     const int file = mkstemps(mesh, 4);
     assert_true(file >= 0);

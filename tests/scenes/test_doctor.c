@@ -41,7 +41,7 @@ static void expect_kinds(const char *name, const char *label, const char *kinds)
 }
 
 /* Writes the repaired mesh to d.obj. */
-static void mend(const char *name, kd_status status) {
+static void repair(const char *name, kd_status status) {
     check_report report;
     assert_int_equal(check_file(&report, file_in(name), file_in("d.obj"), NULL), status);
     check_close(&report);
@@ -184,7 +184,7 @@ static void test_normals_and_textures_are_checked(void **state) {
     expect_kinds("c.obj", "a texture", "texture-without-uv 1");
     file_put_text("c.obj", "vn 0 0 0\nvn 0 0 1\n" CUBE CUBE_SIDES "f 5//2 6//2 7//1 8//2\n");
     expect_kinds("c.obj", "a zero normal", "zero-normal 1");
-    mend("c.obj", KD_OK);
+    repair("c.obj", KD_OK);
     expect_kinds("d.obj", "without it", "");
 }
 
@@ -222,7 +222,7 @@ static void test_unrenderable_mesh_is_an_error(void **state) {
     assert_false(report.renderable);
     assert_non_null(strstr(problem_of(&report, "refused")->message, "exceeds the range of float"));
     unlink(file_in("d.obj"));
-    mend("b.obj", KD_ERROR_INPUT);
+    repair("b.obj", KD_ERROR_INPUT);
     assert_int_not_equal(access(file_in("d.obj"), F_OK), 0);
     check_close(&report);
 }
@@ -234,7 +234,7 @@ static void test_repaired_mesh_has_no_problems(void **state) {
         body_make(&made);
         faults[i].inject(&made);
         body_put("b.obj", &made, 1);
-        mend("b.obj", KD_OK);
+        repair("b.obj", KD_OK);
         expect_kinds("d.obj", faults[i].name, faults[i].left ? faults[i].left : faults[i].kinds);
     }
 }
@@ -245,7 +245,7 @@ static void test_valid_mesh_is_written_unchanged(void **state) {
     mesh from, to;
     body_make(&made);
     body_put("b.obj", &made, 1);
-    mend("b.obj", KD_OK);
+    repair("b.obj", KD_OK);
     assert_int_equal(obj_load(&from, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_int_equal(obj_load(&to, file_in("d.obj"), NULL, NULL), KD_OK);
     assert_int_equal(from.position_count, to.position_count);
@@ -269,7 +269,7 @@ static void test_other_lines_are_preserved(void **state) {
     char got[2048];
     file_put_text("t.mtl", "newmtl skin\nKd 1 1 1\n");
     file_put_text("b.obj", text);
-    mend("b.obj", KD_OK);
+    repair("b.obj", KD_OK);
     FILE *file = fopen(file_in("d.obj"), "r");
     assert_non_null(file);
     got[fread(got, 1, sizeof got - 1, file)] = '\0';
@@ -283,7 +283,7 @@ static void test_normals_are_reversed_with_faces(void **state) {
     file_put_text("b.obj", CUBE "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\nf 5 6 2 1\nf 6 7 3 2\n"
                                 "f 7 8 4 3\nf 8 5 1 4\nf 8//2 7//2 6//2 5//2\n");
     expect_kinds("b.obj", "an inward cube", "inside-out 1");
-    mend("b.obj", KD_OK);
+    repair("b.obj", KD_OK);
     expect_kinds("d.obj", "turned", "");
 }
 
@@ -350,7 +350,7 @@ static void test_small_overlaps_are_checked_completely(void **state) {
     }
 }
 
-static void cancelled_at_last(void *context, const char *stage, int64_t done, int64_t total) {
+static void cancel_late(void *context, const char *stage, int64_t done, int64_t total) {
     (void)stage;
     (void)done;
     (void)total;
@@ -364,7 +364,7 @@ static void test_cancellation(void **state) {
     static job_control job;
     heap_put(2, 20000);
     job_init(&job);
-    job.report = cancelled_at_last;
+    job.report = cancel_late;
     job.context = &job;
     assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &job), KD_INTERRUPTED);
     assert_int_equal(report.pairs, 0);
@@ -381,7 +381,7 @@ static void test_duplicates_with_other_material_are_kept(void **state) {
     file_put_text("t.mtl", "newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n");
     file_put_text("b.obj", "mtllib t.mtl\n" TWO_LOOKS "usemtl blue\nf 2 3 1\nf 3 1 2\nf 3 2 1\n");
     expect_kinds("b.obj", "copies", "duplicate-triangle 2, reversed-duplicate 1, hole 1");
-    mend("b.obj", KD_OK);
+    repair("b.obj", KD_OK);
     assert_int_equal(obj_load(&made, file_in("d.obj"), NULL, NULL), KD_OK);
     assert_int_equal(made.triangle_count, 2);
     assert_int_not_equal(made.triangle_materials[0], made.triangle_materials[1]);

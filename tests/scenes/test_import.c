@@ -220,7 +220,7 @@ typedef struct bytes_source {
     size_t count;
 } bytes_source;
 
-static kd_status bytes_take(void *context, void *to, uint64_t bytes) {
+static kd_status read_bytes(void *context, void *to, uint64_t bytes) {
     bytes_source *from = (bytes_source *)context;
     if (bytes > from->count) return KD_ERROR_RUNTIME;
     memcpy(to, from->bytes, bytes);
@@ -243,7 +243,7 @@ static void test_damaged_answers_are_validated(void **state) {
             const char kept = bytes[at];
             bytes_source from = {bytes, flip == 2 ? at : count};
             bytes[at] = (char)(flip == 0 ? kept ^ 0x80 : flip == 1 ? -1 : kept);
-            if (import_answer_read(&read, "a", 1 << 20, bytes_take, &from) == KD_OK)
+            if (import_answer_read(&read, "a", 1 << 20, read_bytes, &from) == KD_OK)
                 for (uint32_t i = 0; i < 3 * read.triangle_count; ++i)
                     assert_true(read.triangles[i] < read.position_count);
             else
@@ -253,12 +253,12 @@ static void test_damaged_answers_are_validated(void **state) {
         }
     }
     bytes_source whole = {bytes, count};
-    assert_int_equal(import_answer_read(&read, "a", 1 << 20, bytes_take, &whole), KD_OK);
+    assert_int_equal(import_answer_read(&read, "a", 1 << 20, read_bytes, &whole), KD_OK);
     assert_int_equal(read.triangle_count, made.triangle_count);
     assert_string_equal(read.materials[0].name, made.materials[0].name);
     mesh_close(&read);
     bytes_source small = {bytes, count};
-    assert_int_equal(import_answer_read(&read, "a", 64, bytes_take, &small), KD_ERROR_INPUT);
+    assert_int_equal(import_answer_read(&read, "a", 64, read_bytes, &small), KD_ERROR_INPUT);
     mesh_close(&made);
     free(bytes);
 }

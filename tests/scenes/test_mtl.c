@@ -2,26 +2,26 @@
 #include "scenes/formats/mtl.h"
 #include "tests/scenes/files.h"
 
-static mtl_library made_library;
+static mtl_library library;
 
-static kd_status read_text(heard_problems *log, const char *text) {
-    mtl_library_close(&made_library);
+static kd_status read_text(reported_problems *log, const char *text) {
+    mtl_library_close(&library);
     memset(log, 0, sizeof *log);
     file_put_text("a.mtl", text);
     const obj_options options = {.problem = on_problem, .context = log};
-    return mtl_load(&made_library, file_in("a.mtl"), &options);
+    return mtl_load(&library, file_in("a.mtl"), &options);
 }
 
 /* Returns the material that these lines describe; they must cause no problem. */
 static const mesh_material *material_of(const char *lines) {
     char text[1024];
-    heard_problems to;
+    reported_problems problems;
     snprintf(text, sizeof text, "newmtl m\n%s", lines);
-    assert_int_equal(read_text(&to, text), KD_OK);
-    if (to.count) print_error("%s: %s\n", lines, to.messages[0]);
-    assert_int_equal(to.count, 0);
-    assert_int_equal(made_library.count, 1);
-    return &made_library.materials[0];
+    assert_int_equal(read_text(&problems, text), KD_OK);
+    if (problems.count) print_error("%s: %s\n", lines, problems.messages[0]);
+    assert_int_equal(problems.count, 0);
+    assert_int_equal(library.count, 1);
+    return &library.materials[0];
 }
 
 static int kind_of(const char *lines) {
@@ -93,11 +93,11 @@ static void test_opacity_prefers_d_over_tr(void **state) {
     assert_true(material_of("d -halo 0.5\n")->record.opacity == 0.5f);
     assert_true(material_of("Ke 2 3 4\n")->record.emission.z == 4);
     assert_true(material_of("Kd 0.5\n")->record.diffuse.z == 0.5f); /* a single number means grey */
-    heard_problems to;
-    assert_int_equal(read_text(&to, "newmtl m\nTr 0.75\nd 0.5\n"), KD_OK);
-    assert_string_equal(to.kinds[0], "d-against-tr");
-    assert_int_equal(to.lines[0], 3);
-    assert_true(made_library.materials[0].record.opacity == 0.5f);
+    reported_problems problems;
+    assert_int_equal(read_text(&problems, "newmtl m\nTr 0.75\nd 0.5\n"), KD_OK);
+    assert_string_equal(problems.kinds[0], "d-against-tr");
+    assert_int_equal(problems.lines[0], 3);
+    assert_true(library.materials[0].record.opacity == 0.5f);
 }
 
 static void test_pbr_keys_give_principled_plastic(void **state) {
@@ -106,10 +106,10 @@ static void test_pbr_keys_give_principled_plastic(void **state) {
         &material_of("Kd .8 .1 .1\nPr .4\nPm .3\nPs .1\nPc .2\nPcr .1\naniso 0\nanisor 0\n")
              ->record;
     assert_int_equal(made->kind, MATERIAL_PRINCIPLED);
-    const principled *layers = &made_library.materials[0].layers;
+    const principled *layers = &library.materials[0].layers;
     assert_true(layers->coat == 0.2f && layers->coat_roughness == 0.1f && layers->sheen.x == 0.1f);
     assert_int_equal(kind_of("Kd .8 .1 .1\nPr .4\nPm .3\naniso 0\n"), MATERIAL_PLASTIC);
-    made = &made_library.materials[0].record;
+    made = &library.materials[0].record;
     assert_true(made->roughness == 0.4f && made->metallic == 0.3f && made->diffuse.x == 0.8f);
     assert_float_equal(made->ior, 1.5f, 1e-6f);
 }
@@ -118,12 +118,12 @@ static void test_pbr_keys_give_principled_plastic(void **state) {
 
 static const mesh_material *blender_material(const char *first, const char *lines) {
     char text[512];
-    heard_problems to;
+    reported_problems problems;
     snprintf(text, sizeof text, "%s%s", first, lines);
-    assert_int_equal(read_text(&to, text), KD_OK);
-    assert_int_equal(to.count, 0);
-    assert_int_equal(made_library.materials[0].record.kind, MATERIAL_PRINCIPLED);
-    return made_library.materials;
+    assert_int_equal(read_text(&problems, text), KD_OK);
+    assert_int_equal(problems.count, 0);
+    assert_int_equal(library.materials[0].record.kind, MATERIAL_PRINCIPLED);
+    return library.materials;
 }
 
 /* Roughness from Ns, as Blender 4.2 and 5.0 write it by measurement, and as older versions do. */
@@ -177,15 +177,14 @@ static void test_likely_glass_is_reported_but_opaque(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
     char text[512];
-    heard_problems to;
+    reported_problems problems;
     snprintf(text, sizeof text, "# Blender 5.0.1 MTL File: ''\n%snewmtl n\n%s", glass, glass + 9);
-    assert_int_equal(read_text(&to, text), KD_OK);
-    assert_int_equal(to.count, 1);
-    assert_string_equal(to.kinds[0], "perhaps-glass");
-    assert_int_equal(to.lines[0], 2);
-    assert_true(made_library.materials[0].layers.transmission == 0);
-    assert_true(made_library.materials[0].may_be_glass &&
-                made_library.materials[0].record.roughness == 0);
+    assert_int_equal(read_text(&problems, text), KD_OK);
+    assert_int_equal(problems.count, 1);
+    assert_string_equal(problems.kinds[0], "perhaps-glass");
+    assert_int_equal(problems.lines[0], 2);
+    assert_true(library.materials[0].layers.transmission == 0);
+    assert_true(library.materials[0].may_be_glass && library.materials[0].record.roughness == 0);
     assert_true(material_of(glass + 9)
                     ->may_be_glass); /* flagged for any program, but reported for Blender only */
     assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->may_be_glass);
@@ -218,14 +217,15 @@ static void test_coloured_highlights_are_metals(void **state) {
 
 static void test_omitted_features_are_reported_once(void **state) {
     (void)state;
-    heard_problems to;
-    assert_int_equal(read_text(&to, "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
-                                    "map_Ns a.png\n"),
+    reported_problems problems;
+    assert_int_equal(read_text(&problems,
+                               "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
+                               "map_Ns a.png\n"),
                      KD_OK);
-    assert_int_equal(to.count, 2);
-    assert_string_equal(to.kinds[0], "left-out");
-    assert_int_equal(to.lines[0], 2);
-    assert_int_equal(to.lines[1], 3);
+    assert_int_equal(problems.count, 2);
+    assert_string_equal(problems.kinds[0], "left-out");
+    assert_int_equal(problems.lines[0], 2);
+    assert_int_equal(problems.lines[1], 3);
 }
 
 static const char *base(const char *path) {
@@ -293,35 +293,34 @@ static void test_problems_have_line_numbers(void **state) {
                {"newmtl m", "duplicate-material", false}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char text[256];
-        heard_problems to;
+        reported_problems problems;
         snprintf(text, sizeof text, "# c\r\nnewmtl m\r\n%s\r\n", bad[i].line);
-        const kd_status status = read_text(&to, text);
-        assert_int_equal(to.count, 1);
-        assert_string_equal(to.kinds[0], bad[i].kind);
-        assert_int_equal(to.lines[0], 3);
+        const kd_status status = read_text(&problems, text);
+        assert_int_equal(problems.count, 1);
+        assert_string_equal(problems.kinds[0], bad[i].kind);
+        assert_int_equal(problems.lines[0], 3);
         assert_int_equal(status, bad[i].fatal ? KD_ERROR_INPUT : KD_OK);
         if (bad[i].fatal) assert_non_null(strstr(kd_last_error(), "a.mtl:3: found "));
     }
-    heard_problems to;
-    assert_int_equal(read_text(&to, "Kd 1 1 1\n"), KD_OK);
-    assert_string_equal(to.kinds[0], "unknown-keyword");
-    assert_int_equal(read_text(&to, "\xff\xfen\0"), KD_ERROR_INPUT);
+    reported_problems problems;
+    assert_int_equal(read_text(&problems, "Kd 1 1 1\n"), KD_OK);
+    assert_string_equal(problems.kinds[0], "unknown-keyword");
+    assert_int_equal(read_text(&problems, "\xff\xfen\0"), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "UTF-16"));
 }
 
 static void test_material_names(void **state) {
     (void)state;
-    heard_problems to;
-    assert_int_equal(read_text(&to, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
-                                    "Kd 0 1 0\rnewmtl \nKd 0 0 1\nnewmtl c\nKd 1 1 1"),
+    reported_problems problems;
+    assert_int_equal(read_text(&problems, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
+                                          "Kd 0 1 0\rnewmtl \nKd 0 0 1\nnewmtl c\nKd 1 1 1"),
                      KD_OK);
-    assert_int_equal(made_library.count, 3);
-    assert_string_equal(made_library.materials[0].name, "a b #1");
-    assert_string_equal(made_library.materials[1].name, "c");
-    assert_true(made_library.materials[1].record.diffuse.x ==
-                0); /* of equal names the first is used */
-    assert_string_equal(made_library.materials[2].name, "");
-    assert_true(made_library.materials[2].record.diffuse.z == 1);
+    assert_int_equal(library.count, 3);
+    assert_string_equal(library.materials[0].name, "a b #1");
+    assert_string_equal(library.materials[1].name, "c");
+    assert_true(library.materials[1].record.diffuse.x == 0); /* of equal names the first is used */
+    assert_string_equal(library.materials[2].name, "");
+    assert_true(library.materials[2].record.diffuse.z == 1);
 }
 
 int main(void) {
@@ -343,6 +342,6 @@ int main(void) {
         cmocka_unit_test(test_material_names),
     };
     const int failed = cmocka_run_group_tests(tests, folder_make, folder_remove);
-    mtl_library_close(&made_library);
+    mtl_library_close(&library);
     return failed;
 }

@@ -28,7 +28,7 @@ static scene_view view_of(const char *first, const char *lines) {
 }
 
 /* Returns the surface at (x, 0.1), seen from the front (z = 1) or the back. */
-static surface seen(const scene_view *view, float x, bool front) {
+static surface radiance_seen(const scene_view *view, float x, bool front) {
     const float side = front ? 1.0f : -1.0f;
     const ray ray = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
     const ray_hit hit = {.triangle = 0, .u = x - 0.1f, .v = 0.1f, .t = 1};
@@ -40,7 +40,7 @@ static void file_take(void *context, void *bytes, int count) {
 }
 
 /* Writes a picture of one row. */
-static void row_put(const char *name, const uint8_t *texels, int count, int channels) {
+static void write_row(const char *name, const uint8_t *texels, int count, int channels) {
     FILE *file = fopen(file_in(name), "wb");
     assert_true(file && stbi_write_png_to_func(file_take, file, count, 1, channels, texels, 0));
     fclose(file);
@@ -59,9 +59,9 @@ static void test_opacity_textures(void **state) {
     static const uint8_t opaque[8] = {51, 51, 51, 255, 255, 255, 255, 255};
     static const uint8_t alpha[8] = {255, 255, 255, 51, 255, 255, 255, 255};
     static const uint8_t grey[6] = {51, 51, 51, 255, 255, 255};
-    row_put("opaque.png", opaque, 2, 4);
-    row_put("alpha.png", alpha, 2, 4);
-    row_put("grey.png", grey, 2, 3);
+    write_row("opaque.png", opaque, 2, 4);
+    write_row("alpha.png", alpha, 2, 4);
+    write_row("grey.png", grey, 2, 3);
     static const char *const keys[] = {"map_d", "map_opacity"};
     static const char *const files[] = {"opaque.png", "alpha.png", "grey.png"};
     for (int i = 0; i < 6; ++i) {
@@ -69,8 +69,8 @@ static void test_opacity_textures(void **state) {
         snprintf(lines, sizeof lines, "Kd 1 1 1\n%s %s\n", keys[i % 2], files[i / 2]);
         const scene_view view = view_of("", lines);
         const ray_hit left = {.triangle = 0, .u = 0.15f, .v = 0.1f, .t = 1};
-        EXPECT(seen(&view, 0.25f, true).opacity, 0.2, 1e-6);
-        EXPECT(seen(&view, 0.75f, true).opacity, 1, 1e-6);
+        EXPECT(radiance_seen(&view, 0.25f, true).opacity, 0.2, 1e-6);
+        EXPECT(radiance_seen(&view, 0.75f, true).opacity, 1, 1e-6);
         EXPECT(surface_passes(&view, left), 0.8, 1e-6);
     }
     static const char *const kinds[] = {"illum 9\n",
@@ -79,8 +79,8 @@ static void test_opacity_textures(void **state) {
         char lines[128];
         snprintf(lines, sizeof lines, "Kd 1 1 1\nd .5\n%s", kinds[i]);
         const scene_view view = view_of("", lines);
-        EXPECT(seen(&view, 0.25f, true).opacity, 0.5, 0);
-        assert_int_not_equal(seen(&view, 0.25f, true).kind, MATERIAL_GLASS);
+        EXPECT(radiance_seen(&view, 0.25f, true).opacity, 0.5, 0);
+        assert_int_not_equal(radiance_seen(&view, 0.25f, true).kind, MATERIAL_GLASS);
     }
 }
 
@@ -90,8 +90,8 @@ static void test_normal_and_bump_maps(void **state) {
     (void)state;
     static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};
     static const uint8_t heights[12] = {0, 0, 0, 85, 85, 85, 170, 170, 170, 255, 255, 255};
-    row_put("normals.png", normals, 2, 3);
-    row_put("heights.png", heights, 4, 3);
+    write_row("normals.png", normals, 2, 3);
+    write_row("heights.png", heights, 4, 3);
     static const struct {
         const char *lines;
         double x, z;
@@ -103,7 +103,7 @@ static void test_normal_and_bump_maps(void **state) {
                 {"Kd 1 1 1\n", 0, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const scene_view view = view_of("", rows[i].lines);
-        const surface at = seen(&view, 0.5f, true);
+        const surface at = radiance_seen(&view, 0.5f, true);
         EXPECT(at.normal.x, rows[i].x, 0.005);
         EXPECT(at.normal.y, 0, 0.005);
         EXPECT(at.normal.z, rows[i].z, 0.005);
@@ -115,26 +115,26 @@ static void test_normal_and_bump_maps(void **state) {
 static void test_ks_texture_scales_the_coat(void **state) {
     (void)state;
     static const uint8_t halves[6] = {0, 0, 0, 255, 255, 255};
-    row_put("halves.png", halves, 2, 3);
+    write_row("halves.png", halves, 2, 3);
     scene_view view = view_of("", "Kd .5 .5 .5\nKs .04 .04 .04\nNs 50\nmap_Ks halves.png\n");
-    EXPECT(seen(&view, 0.25f, true).layers.coat_index, 1, 1e-3);
-    EXPECT(seen(&view, 0.75f, true).layers.coat_index, 1.5, 1e-3);
+    EXPECT(radiance_seen(&view, 0.25f, true).layers.coat_index, 1, 1e-3);
+    EXPECT(radiance_seen(&view, 0.75f, true).layers.coat_index, 1.5, 1e-3);
     /* Blender's map_Ns holds roughness, of which shaders take the square */
     view = view_of(BLENDER, "Kd 1 1 1\nmap_Ns halves.png\n");
-    EXPECT(seen(&view, 0.25f, true).alpha, 0, 0);
-    EXPECT(seen(&view, 0.75f, true).alpha, 1, 1e-6);
+    EXPECT(radiance_seen(&view, 0.25f, true).alpha, 0, 0);
+    EXPECT(radiance_seen(&view, 0.75f, true).alpha, 1, 1e-6);
     /* map_Ns is ignored in files of other programs */
     view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n");
-    EXPECT(seen(&view, 0.25f, true).alpha, sqrt(0.02), 1e-6);
-    EXPECT(seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
+    EXPECT(radiance_seen(&view, 0.25f, true).alpha, sqrt(0.02), 1e-6);
+    EXPECT(radiance_seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
 }
 
 static void test_blender_emission_is_two_sided(void **state) {
     (void)state;
     for (int blender = 0; blender < 2; ++blender) {
         const scene_view view = view_of(blender ? BLENDER : "", "Kd 0 0 0\nKe 2 3 4\n");
-        EXPECT(seen(&view, 0.5f, true).emission.y, 3, 0);
-        EXPECT(seen(&view, 0.5f, false).emission.y, blender ? 3 : 0, 0);
+        EXPECT(radiance_seen(&view, 0.5f, true).emission.y, 3, 0);
+        EXPECT(radiance_seen(&view, 0.5f, false).emission.y, blender ? 3 : 0, 0);
     }
 }
 
@@ -142,12 +142,12 @@ static void test_metals_keep_colour_and_roughness(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\n"
                                        "illum 3\n");
-    surface at = seen(&view, 0.5f, true);
+    surface at = radiance_seen(&view, 0.5f, true);
     EXPECT(at.metallic, 0.25, 0);
     EXPECT(at.diffuse.y, 0.6, 1e-6);
     EXPECT(at.alpha, 0.25, 1e-6); /* the square of the roughness 0.5, which Ns 250 means */
     view = view_of("", "Kd .25 .2 .07\nKs .63 .56 .37\nNs 98\n");
-    at = seen(&view, 0.5f, true);
+    at = radiance_seen(&view, 0.5f, true);
     assert_int_equal(at.kind, MATERIAL_CONDUCTOR);
     EXPECT(at.specular.x, 0.88, 1e-6);
     EXPECT(at.specular.z, 0.44, 1e-6);
@@ -159,10 +159,10 @@ static void test_metals_keep_colour_and_roughness(void **state) {
 static void test_glass_if_requested(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Kd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n");
-    EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
+    EXPECT(radiance_seen(&view, 0.5f, true).layers.transmission, 0, 0);
     assert_int_equal(scene_take_glass(opened), KD_OK);
     view = scene_get_view(opened);
-    surface at = seen(&view, 0.5f, true);
+    surface at = radiance_seen(&view, 0.5f, true);
     EXPECT(at.layers.transmission, 1, 0);
     EXPECT(at.ior, 1.45, 1e-6);
     EXPECT(at.alpha, 0, 0);
@@ -171,9 +171,9 @@ static void test_glass_if_requested(void **state) {
     view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n");
     assert_int_equal(scene_take_glass(opened), KD_OK);
     view = scene_get_view(opened);
-    EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
+    EXPECT(radiance_seen(&view, 0.5f, true).layers.transmission, 0, 0);
     view = view_of(BLENDER, "Kd 1 1 1\nNi 1.45\nPr .5\nPm 0\nPc 2\nTf 1 1 1\nillum 2\n");
-    at = seen(&view, 0.5f, true);
+    at = radiance_seen(&view, 0.5f, true);
     EXPECT(at.layers.transmission, 1, 1e-6);
     EXPECT(at.layers.clear, 0.5, 1e-6); /* Pc 4 would be a full coat */
     EXPECT(at.alpha, 0.25, 1e-6);

@@ -3,14 +3,14 @@
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
 
-static kd_status read_bytes(mesh *mesh, heard_problems *log, const char *bytes, size_t count) {
+static kd_status read_bytes(mesh *mesh, reported_problems *log, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(log, 0, sizeof *log);
     const obj_options options = {on_problem, log, false, NULL, 0, false};
     return obj_load(mesh, file_in("a.obj"), &options, NULL);
 }
 
-static kd_status read_text(mesh *mesh, heard_problems *log, const char *text) {
+static kd_status read_text(mesh *mesh, reported_problems *log, const char *text) {
     return read_bytes(mesh, log, text, strlen(text));
 }
 
@@ -36,11 +36,11 @@ static void test_equivalent_spellings(void **state) {
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
         mesh read;
-        heard_problems to;
-        const kd_status status = read_text(&read, &to, files[i]);
+        reported_problems problems;
+        const kd_status status = read_text(&read, &problems, files[i]);
         if (status != KD_OK) print_error("file %zu: %s\n", i, kd_last_error());
         assert_int_equal(status, KD_OK);
-        assert_int_equal(to.count, 0);
+        assert_int_equal(problems.count, 0);
         assert_int_equal(read.position_count, 4);
         assert_int_equal(read.face_count, 1);
         assert_int_equal(read.triangle_count, 2);
@@ -62,8 +62,8 @@ static void test_equivalent_spellings(void **state) {
 static void test_smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
-    heard_problems to;
-    assert_int_equal(read_text(&read, &to,
+    reported_problems problems;
+    assert_int_equal(read_text(&read, &problems,
                                CUBE "s 1\nf 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\n"
                                     "f 3 4 8 7\nf 2 3 7 6\nf 4 1 5 8\n"),
                      KD_OK);
@@ -74,7 +74,7 @@ static void test_smoothing_groups_make_normals(void **state) {
         assert_true(vec3_length(vec3_sub(n, vec3_scale(p, 1 / sqrtf(3)))) < 1e-6f);
     }
     mesh_close(&read);
-    assert_int_equal(read_text(&read, &to,
+    assert_int_equal(read_text(&read, &problems,
                                CUBE "s 1\nf 4 3 2 1\nf 1 2 6 5\ns 7\nf 5 6 7 8\n"
                                     "s off\nf 3 4 8 7\n"),
                      KD_OK);
@@ -94,13 +94,13 @@ static void test_smoothing_groups_make_normals(void **state) {
         if (triangle < 2 && corner >= 2) assert_true(n.z == -1);
     }
     mesh_close(&read);
-    assert_int_equal(read_text(&read, &to, CUBE "vn 0 0 1\ns 1\nf 4 3 2 1\nf 5//1 6//1 7//1\n"),
-                     KD_OK);
+    assert_int_equal(
+        read_text(&read, &problems, CUBE "vn 0 0 1\ns 1\nf 4 3 2 1\nf 5//1 6//1 7//1\n"), KD_OK);
     assert_int_equal(read.normal_count, 1);
     assert_int_equal(read.normal_indices[0], KD_NONE);
     mesh_close(&read);
-    assert_int_equal(read_text(&read, &to, "v 0 0 0\nv 1 0 0\nv nan 1 0\ns 1\nf 1 2 3\nf 1 2 1\n"),
-                     KD_OK);
+    assert_int_equal(
+        read_text(&read, &problems, "v 0 0 0\nv 1 0 0\nv nan 1 0\ns 1\nf 1 2 3\nf 1 2 1\n"), KD_OK);
     mesh_close(&read);
 }
 
@@ -137,11 +137,11 @@ static void test_malformed_lines_are_reported(void **state) {
         snprintf(text, sizeof text, "%s%s\nf 1 2 3\n", square, bad[i].line);
         snprintf(message, sizeof message, "%s/%s", test_folder, bad[i].message);
         mesh read;
-        heard_problems to;
-        assert_int_equal(read_text(&read, &to, text), KD_ERROR_INPUT);
+        reported_problems problems;
+        assert_int_equal(read_text(&read, &problems, text), KD_ERROR_INPUT);
         assert_string_equal(kd_last_error(), message);
-        assert_int_equal(to.fatal, 1);
-        assert_int_equal(to.lines[0], 5);
+        assert_int_equal(problems.fatal, 1);
+        assert_int_equal(problems.lines[0], 5);
         assert_null(read.positions); /* no memory was left allocated */
     }
 }
@@ -165,12 +165,12 @@ static void test_reading_continues_after_warnings(void **state) {
     for (size_t i = 0; i < sizeof odd / sizeof *odd; ++i) {
         char text[512];
         mesh read;
-        heard_problems to;
+        reported_problems problems;
         snprintf(text, sizeof text, "%s%s", square, odd[i].lines);
-        assert_int_equal(read_text(&read, &to, text), KD_OK);
-        assert_true(to.count > 0 && to.fatal == 0);
-        assert_string_equal(to.kinds[0], odd[i].kind);
-        assert_int_equal(to.lines[0], odd[i].line);
+        assert_int_equal(read_text(&read, &problems, text), KD_OK);
+        assert_true(problems.count > 0 && problems.fatal == 0);
+        assert_string_equal(problems.kinds[0], odd[i].kind);
+        assert_int_equal(problems.lines[0], odd[i].line);
         assert_int_equal(read.face_count, odd[i].faces);
         assert_int_equal(read.triangle_count, odd[i].triangles);
         for (uint32_t k = 0; k < read.position_count; ++k)
@@ -194,8 +194,9 @@ static void test_other_encodings_are_rejected_by_name(void **state) {
         {little, "UTF-16", 8}, {big, "UTF-16", 8}, {bare, "UTF-16", 6}, {wide, "UTF-32", 8}};
     for (size_t i = 0; i < 4; ++i) {
         mesh read;
-        heard_problems to;
-        assert_int_equal(read_bytes(&read, &to, files[i].bytes, files[i].count), KD_ERROR_INPUT);
+        reported_problems problems;
+        assert_int_equal(read_bytes(&read, &problems, files[i].bytes, files[i].count),
+                         KD_ERROR_INPUT);
         assert_non_null(strstr(kd_last_error(), files[i].name));
     }
 }
@@ -210,7 +211,7 @@ static void test_materials_follow_usemtl(void **state) {
     file_put_text("my two.mtl", "newmtl blue\nKd 0 0 1\nnewmtl red\nKd 0 0 0\n");
     char text[1024];
     mesh read;
-    heard_problems to;
+    reported_problems problems;
     static const char *const libraries[] = {
         "mtllib one.mtl\nmtllib my two.mtl\n", "mtllib one.mtl my two.mtl\n",
         "mtllib my two.mtl \\\n one.mtl\n", "mtllib one.mtl my\\ two.mtl\nmtllib one.mtl\n",
@@ -220,12 +221,12 @@ static void test_materials_follow_usemtl(void **state) {
                  "%s%sf 1 2 3\nusemtl red\nf 1 2 3 4\nusemtl a b  \ng x\nusemtl blue\nf 1 2 3\n"
                  "usemtl a b # comment\nf 1 2 3\nusemtl\nf 1 2 3\n",
                  square, libraries[i]);
-        assert_int_equal(read_text(&read, &to, text), KD_OK);
+        assert_int_equal(read_text(&read, &problems, text), KD_OK);
         static const char *const names[] = {"default", "red", "red", "blue", "a b", "default"};
         assert_int_equal(read.triangle_count, 6);
         for (uint32_t t = 0; t < 6; ++t) assert_string_equal(material_name(&read, t), names[t]);
         /* a second definition of "red", and a usemtl without a name */
-        assert_int_equal(to.count, 2);
+        assert_int_equal(problems.count, 2);
         mesh_close(&read);
     }
 }
@@ -244,26 +245,26 @@ static void test_result_is_independent_of_chunks_and_threads(void **state) {
                                  i % 11 ? "" : "x");
     file_put("c.obj", text, used);
     mesh first = {0};
-    heard_problems expected = {0};
+    reported_problems expected = {0};
     for (uint32_t bytes = 0; bytes < 300; bytes = bytes * 3 / 2 + 1)
         for (int threads = 1; threads <= 4; threads += 3) {
             mesh read;
-            heard_problems to = {0};
+            reported_problems problems = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {on_problem, &to, true, &lines, bytes, false};
+            const obj_options options = {on_problem, &problems, true, &lines, bytes, false};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {
                 first = read;
-                expected = to;
-                assert_true(read.triangle_count > 300 && to.fatal == 19);
+                expected = problems;
+                assert_true(read.triangle_count > 300 && problems.fatal == 19);
             } else {
                 assert_int_equal(read.triangle_count, first.triangle_count);
                 assert_memory_equal(read.positions, first.positions, 12 * read.position_count);
                 assert_memory_equal(read.triangles, first.triangles, 12 * read.triangle_count);
                 assert_memory_equal(read.normal_indices, first.normal_indices,
                                     12 * read.triangle_count);
-                assert_memory_equal(&to, &expected, sizeof to);
+                assert_memory_equal(&problems, &expected, sizeof problems);
                 mesh_close(&read);
             }
             memory_free(lines);

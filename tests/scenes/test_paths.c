@@ -122,11 +122,11 @@ static void test_descriptions_cannot_name_outside_files(void **state) {
    without its details. */
 static void test_libraries_cannot_read_outside_textures(void **state) {
     (void)state;
-    heard_problems to[2];
+    reported_problems problems[2];
     for (int i = 0; i < 2; ++i) {
         mesh read;
-        const obj_options options = {.problem = on_problem, .context = &to[i]};
-        memset(&to[i], 0, sizeof to[i]);
+        const obj_options options = {.problem = on_problem, .context = &problems[i]};
+        memset(&problems[i], 0, sizeof problems[i]);
         file_put_text("scene/models/b.obj", "mtllib a.mtl\nmtllib /etc/passwd\nusemtl m\n"
                                             "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
         file_put_text("scene/models/a.mtl", i ? "newmtl m\nmap_Kd ../../secret.obj\n"
@@ -135,11 +135,12 @@ static void test_libraries_cannot_read_outside_textures(void **state) {
         assert_null(read.materials[0].diffuse_map);
         mesh_close(&read);
     }
-    assert_int_equal(to[0].count, 2);
-    assert_int_equal(to[1].count, 2);
-    assert_string_equal(to[0].kinds[0], to[1].kinds[0]);
+    assert_int_equal(problems[0].count, 2);
+    assert_int_equal(problems[1].count, 2);
+    assert_string_equal(problems[0].kinds[0], problems[1].kinds[0]);
     for (int k = 0; k < 2; ++k)
-        if (!strstr(to[1].messages[k], "--allow-outside")) fail_msg("%s", to[1].messages[k]);
+        if (!strstr(problems[1].messages[k], "--allow-outside"))
+            fail_msg("%s", problems[1].messages[k]);
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put_ply(const char *name, const mesh *mesh, ply_order order) {
+static void write_ply(const char *name, const mesh *mesh, ply_order order) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
     mesh_write_ply(file, mesh, order);
@@ -72,7 +72,7 @@ static void test_every_format_matches_obj(void **state) {
         fclose(file);
         const uint64_t expected = hash_of("m.obj");
         for (int order = WRITE_ASCII; order <= WRITE_BIG; ++order) {
-            put_ply("m.ply", &made, (ply_order)order);
+            write_ply("m.ply", &made, (ply_order)order);
             assert_true(hash_of("m.ply") == expected);
         }
         mesh_close(&made);
@@ -200,7 +200,7 @@ static void test_errors_give_line_or_offset(void **state) {
         {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        heard_problems to = {.count = 0};
+        reported_problems to = {.count = 0};
         const obj_options options = {on_problem, &to, true, NULL, 0, false};
         mesh read;
         file_put_text("bad.ply", cases[i].text);

@@ -120,7 +120,7 @@ static void test_spots_integrate_to_their_power(void **state) {
 }
 
 /* Writes a BMP of 2 x 1 texels: black, white. */
-static void put_half_white(void) {
+static void write_half_white(void) {
     static const char bmp[] = "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\2\0\0\0\1\0\0\0\1\0\x18\0"
                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                               "\0\0\0\xff\xff\xff\0";
@@ -129,7 +129,7 @@ static void put_half_white(void) {
 
 static void test_textured_emission_is_averaged_over_triangle(void **state) {
     (void)state;
-    put_half_white();
+    write_half_white();
     scene *made = open_text("{\"kandela\": 1, \"meshes\": [{\"quad\": "
                             "[[0,0,0],[2,0,0],[2,1,0],[0,1,0]], \"uv\": [16, 1],"
                             "\"material\": {\"emission\": 3, \"emission_map\": \"half.bmp\"}}]}");
@@ -160,7 +160,7 @@ static void test_black_lights_are_omitted(void **state) {
 /* --- sky -------------------------------------------------------------------------------------- */
 
 /* Writes a Radiance HDR without compression: a dim sky with one bright texel. */
-static void put_sky(int width, int height, int sun_x, int sun_y) {
+static void write_sky(int width, int height, int sun_x, int sun_y) {
     char file[20000];
     int used = snprintf(file, sizeof file, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n",
                         height, width);
@@ -182,7 +182,7 @@ static void check_cdf(const float *cdf, int count) {
 static void test_sky_sampling_is_proportional_to_radiance(void **state) {
     (void)state;
     enum { W = 7, H = 6, STEPS = 840 }; /* rows of fewer than 8 texels are not compressed */
-    put_sky(W, H, 2, 1);
+    write_sky(W, H, 2, 1);
     scene *made = open_with("", "",
                             ", \"environment\": {\"image\": \"sky.hdr\", \"radiance\": 2,"
                             "\"rotation_degrees\": 50}");

@@ -27,7 +27,7 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put(const char *name, const mesh *mesh, bool as_text) {
+static void write_stl(const char *name, const mesh *mesh, bool as_text) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
     mesh_write_stl(file, mesh, as_text);
@@ -39,7 +39,7 @@ static void test_both_formats_match_obj(void **state) {
     (void)state;
     mesh made, welded;
     assert_int_equal(procedural_load(&made, "gen:blob:3000"), KD_OK);
-    put("m.stl", &made, true);
+    write_stl("m.stl", &made, true);
     assert_int_equal(stl_load(&welded, file_in("m.stl"), NULL, NULL), KD_OK);
     assert_int_equal(welded.position_count, made.position_count);
     assert_int_equal(welded.triangle_count, made.triangle_count);
@@ -48,7 +48,7 @@ static void test_both_formats_match_obj(void **state) {
     mesh_write_obj(file, &welded);
     fclose(file);
     assert_true(hash_of("m.stl") == hash_of("m.obj"));
-    put("m.stl", &made, false); /* a binary file whose header begins with "solid" */
+    write_stl("m.stl", &made, false); /* a binary file whose header begins with "solid" */
     assert_true(hash_of("m.stl") == hash_of("m.obj"));
     mesh_close(&made);
     mesh_close(&welded);
@@ -119,7 +119,7 @@ static void test_errors_give_line_or_offset(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* for each chunk size the same result */
-            heard_problems to = {.count = 0};
+            reported_problems to = {.count = 0};
             const obj_options options = {on_problem, &to, true, NULL, 16 * chunk, false};
             mesh read;
             file_put_text("bad.stl", cases[i].text);

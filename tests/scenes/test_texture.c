@@ -117,14 +117,14 @@ static void test_texel_centres_and_v_direction(void **state) {
 
 static void test_extreme_coordinates_stay_in_range(void **state) {
     (void)state;
-    static const float wild[] = {NAN,       INFINITY,   -INFINITY,  FLT_MAX, -FLT_MAX,
-                                 0x1p-149f, -0x1p-149f, 1e10f,      -1e10f,  0.99999994f,
-                                 1.0f,      -0.0f,      16777217.0f};
+    static const float extreme[] = {NAN,       INFINITY,   -INFINITY,  FLT_MAX, -FLT_MAX,
+                                    0x1p-149f, -0x1p-149f, 1e10f,      -1e10f,  0.99999994f,
+                                    1.0f,      -0.0f,      16777217.0f};
     for (int clamp = 0; clamp < 2; ++clamp) {
         texture_view image = numbered_image(clamp != 0);
-        for (size_t i = 0; i < sizeof wild / sizeof *wild; ++i)
-            for (size_t j = 0; j < sizeof wild / sizeof *wild; ++j) {
-                const vec3 actual = texture_sample(&image, vec2_make(wild[i], wild[j]));
+        for (size_t i = 0; i < sizeof extreme / sizeof *extreme; ++i)
+            for (size_t j = 0; j < sizeof extreme / sizeof *extreme; ++j) {
+                const vec3 actual = texture_sample(&image, vec2_make(extreme[i], extreme[j]));
                 assert_true(actual.x >= 0 && actual.x <= 1);
             }
         image.scale = vec2_make(2, -3);
@@ -198,7 +198,7 @@ static void take_bytes(void *context, void *data, int size) {
     to->count += (size_t)size;
 }
 
-static void put_png(const char *name, int width, int height, int channels, const uint8_t *data) {
+static void write_png(const char *name, int width, int height, int channels, const uint8_t *data) {
     bytes_out out = {NULL, 0};
     assert_true(
         stbi_write_png_to_func(take_bytes, &out, width, height, channels, data, width * channels));
@@ -227,8 +227,8 @@ static void test_texture_use_selects_channels(void **state) {
                     {TEXTURE_GREY, {10, 10, 10}, false},   {TEXTURE_GREEN, {20, 20, 20}, false},
                     {TEXTURE_BLUE, {30, 30, 30}, false},   {TEXTURE_ALPHA, {40, 40, 40}, false},
                     {TEXTURE_OPACITY, {40, 40, 40}, false}};
-    put_png("rgba.png", 2, 1, 4, rgba);
-    put_png("rgb.png", 2, 1, 3, rgba);
+    write_png("rgba.png", 2, 1, 4, rgba);
+    write_png("rgb.png", 2, 1, 3, rgba);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; ++i) {
         texture_store store;
         const texture_view view = load_one(&store, file_in("rgba.png"), expected[i].role);
@@ -243,7 +243,7 @@ static void test_texture_use_selects_channels(void **state) {
     assert_int_equal(view.bytes[0], 10); /* without alpha: grey */
     texture_store_close(&store);
     static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
-    put_png("opaque.png", 2, 1, 4, opaque);
+    write_png("opaque.png", 2, 1, 4, opaque);
     view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
     assert_int_equal(view.bytes[1], 50); /* alpha is constant, so grey is used */
     texture_store_close(&store);
@@ -254,8 +254,8 @@ static void test_normal_maps_are_distinguished_from_height_maps(void **state) {
     (void)state;
     static const uint8_t normals[12] = {128, 128, 255, 190, 128, 239, 128, 66, 239, 110, 140, 252};
     static const uint8_t heights[12] = {9, 9, 9, 128, 128, 128, 200, 200, 200, 90, 90, 255};
-    put_png("normals.png", 4, 1, 3, normals);
-    put_png("heights.png", 4, 1, 3, heights);
+    write_png("normals.png", 4, 1, 3, normals);
+    write_png("heights.png", 4, 1, 3, heights);
     for (int flat = 0; flat < 2; ++flat) {
         texture_store store;
         load_one(&store, file_in(flat ? "heights.png" : "normals.png"), TEXTURE_GREY);
@@ -287,7 +287,7 @@ static void test_equal_images_are_read_once(void **state) {
     texture_store store;
     uint32_t index[4];
     memset(&store, 0, sizeof store);
-    put_png("grey.png", 1, 1, 3, grey);
+    write_png("grey.png", 1, 1, 3, grey);
     texture_request request = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
                                vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
     for (int i = 0; i < 4; ++i) {
@@ -312,7 +312,7 @@ static void test_channel_count_is_preserved(void **state) {
         uint32_t samples;
     } rows[] = {{TEXTURE_COLOUR, 3}, {TEXTURE_NORMAL, 3}, {TEXTURE_SKY, 3},
                 {TEXTURE_GREY, 1},   {TEXTURE_ALPHA, 1},  {TEXTURE_OPACITY, 1}};
-    put_png("deep.png", 2, 1, 3, rgb);
+    write_png("deep.png", 2, 1, 3, rgb);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         texture_store store;
         const texture_view view = load_one(&store, file_in("deep.png"), rows[i].role);
@@ -341,7 +341,7 @@ static void test_textures_share_one_budget(void **state) {
         for (int i = 0; i < 3; ++i) {
             uint32_t index;
             snprintf(names[i], sizeof names[i], "part%d.png", i);
-            put_png(names[i], SIDE, SIDE, 3, black);
+            write_png(names[i], SIDE, SIDE, 3, black);
             request.path = file_in(names[i]);
             assert_int_equal(texture_store_add(&store, &request, &index), KD_OK);
         }
@@ -367,7 +367,7 @@ static const char huge_png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xe
 static void test_unusable_images_become_neutral(void **state) {
     (void)state;
     static const uint8_t grey[3 * 64] = {7};
-    put_png("cut.png", 8, 8, 3, grey);
+    write_png("cut.png", 8, 8, 3, grey);
     FILE *file = fopen(file_in("cut.png"), "r+b");
     assert_int_equal(ftruncate(fileno(file), 60), 0);
     fclose(file);

@@ -26,7 +26,8 @@ static void take_chunk(bytes_out *out, const char *type, const uint8_t *data, ui
 }
 
 /* Writes a PNG with 16 bits per sample, in stored deflate blocks of one row each. */
-static void put_wide_png(const char *name, uint32_t side, uint32_t samples, const uint16_t *data) {
+static void write_wide_png(const char *name, uint32_t side, uint32_t samples,
+                           const uint16_t *data) {
     static const uint8_t colours[] = {0, 4, 2, 6};
     const uint32_t row = 1 + 2 * samples * side;
     const uint8_t head[13] = {0,
@@ -87,7 +88,7 @@ static void test_samples_of_16_bits_are_exact(void **state) {
     static const texture_role roles[] = {TEXTURE_COLOUR, TEXTURE_SKY,  TEXTURE_NORMAL,
                                          TEXTURE_GREY,   TEXTURE_BLUE, TEXTURE_OPACITY};
     for (int i = 0; i < SIDE * SIDE; ++i) ramp[i] = (uint16_t)i;
-    put_wide_png("ramp.png", SIDE, 1, ramp);
+    write_wide_png("ramp.png", SIDE, 1, ramp);
     for (size_t r = 0; r < sizeof roles / sizeof *roles; ++r) {
         texture_store store;
         const texture_view view = load_one(&store, file_in("ramp.png"), roles[r]);
@@ -123,7 +124,7 @@ static void test_channels_of_16_bit_textures(void **state) {
                 {TEXTURE_GREEN, 1, {0x2345, 0x2345, 0x2345}},
                 {TEXTURE_ALPHA, 1, {0x4567, 0x4567, 0x4567}},
                 {TEXTURE_OPACITY, 1, {0x4567, 0x4567, 0x4567}}};
-    put_wide_png("wide.png", 2, 4, rgba);
+    write_wide_png("wide.png", 2, 4, rgba);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         texture_store store;
         const texture_view view = load_one(&store, file_in("wide.png"), rows[i].role);

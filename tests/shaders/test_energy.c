@@ -225,7 +225,7 @@ enum { COAT_COSINES = 24 };
 
 /* Returns, by sampling, what single-scattering glass of the coat's roughness transmits at `cosine`,
    and what it reflects. */
-static float once_through(surface glass, float cosine, float *reflected) {
+static float transmit_once(surface glass, float cosine, float *reflected) {
     vec3 back;
     glass.kind = MATERIAL_GLASS;
     const float all = drawn(&glass, direction_at(cosine), &back).x;
@@ -245,13 +245,13 @@ static void test_diffuse_base_below_single_scattering(void **state) {
             at.diffuse = vec3_make(0.8f, 0.4f, 0.1f);
             float inside = 0, kept, unused;
             for (int i = 0; i < COAT_COSINES; ++i) { /* uniform in the squared cosine */
-                once_through(at, -sqrtf(((float)i + 0.5f) / COAT_COSINES), &kept);
+                transmit_once(at, -sqrtf(((float)i + 0.5f) / COAT_COSINES), &kept);
                 inside += kept / COAT_COSINES;
             }
             for (int d = 0; d < 4; ++d) {
                 const vec3 wo = direction_at(cosines[d]), wi = direction_at(cosines[3 - d]);
-                const float through = once_through(at, wo.z, &unused) *
-                                      once_through(at, wi.z, &unused) / (at.ior * at.ior);
+                const float through = transmit_once(at, wo.z, &unused) *
+                                      transmit_once(at, wi.z, &unused) / (at.ior * at.ior);
                 const opaque_layers layers = opaque_layers_of(&at, wo);
                 const vec3 actual = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
                 const vec3 expected = vec3_make(0.8f * through / (1 - 0.8f * inside),

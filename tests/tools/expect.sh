@@ -23,7 +23,7 @@ program_is_optimised() {
 }
 
 expect_fail() {
-    echo "not so: $*" >&2
+    echo "failed: $*" >&2
     expect_failures=$((expect_failures + 1))
 }
 
@@ -34,13 +34,13 @@ expect_exit() { # CODE COMMAND...
     "$@" >out 2>err </dev/null
     got=$?
     if ((got != code)); then
-        expect_fail "exit $code of: $* (it was $got)"
+        expect_fail "exit code $code (it was $got) of: $*"
         head -5 err >&2
     fi
 }
 
 expect_says() { # FILE TEXT: expects FILE to contain TEXT
-    grep -qF -e "$2" "$1" || expect_fail "$1 says \"$2\": $(head -c 300 "$1")"
+    grep -qF -e "$2" "$1" || expect_fail "$1 contains \"$2\": $(head -c 300 "$1")"
 }
 
 expect_empty() { # FILE: expects FILE to be empty
@@ -55,6 +55,6 @@ expect_true() { # WHAT COMMAND...: expects COMMAND to succeed
 
 expect_done() {
     ((expect_failures == 0)) && exit 0
-    echo "$expect_failures expectations did not hold" >&2
+    echo "$expect_failures expectations failed" >&2
     exit 1
 }

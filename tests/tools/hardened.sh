@@ -10,13 +10,13 @@ expect_hardened() { # FILE
     dynamic=$(readelf -dW "$file")
     names=$(readelf -sW --dyn-syms "$file")
     grep -q 'GNU_RELRO' <<<"$headers" || expect_fail "$file has GNU_RELRO"
-    grep -qE '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW|\(BIND_NOW\)' <<<"$dynamic" || expect_fail "$file is bound at once"
-    grep -qE 'GNU_STACK +[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ RW ' <<<"$headers" || expect_fail "$file has a stack that is no code"
-    grep -qE ' LOAD .* RWE ' <<<"$headers" && expect_fail "$file has no memory that is both writable and code"
-    grep -q 'TEXTREL' <<<"$dynamic" && expect_fail "$file has code that is not written to"
-    readelf -hW "$file" | grep -qE 'Type: +DYN' || expect_fail "$file can be anywhere"
+    grep -qE '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW|\(BIND_NOW\)' <<<"$dynamic" || expect_fail "$file is linked with -z now"
+    grep -qE 'GNU_STACK +[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ RW ' <<<"$headers" || expect_fail "$file has a non-executable stack"
+    grep -qE ' LOAD .* RWE ' <<<"$headers" && expect_fail "$file has no segment that is both writable and executable"
+    grep -q 'TEXTREL' <<<"$dynamic" && expect_fail "$file has no text relocations"
+    readelf -hW "$file" | grep -qE 'Type: +DYN' || expect_fail "$file is position-independent"
     [[ $file == *.so* ]] || grep -q 'PIE' <<<"$dynamic" || expect_fail "$file is a PIE"
     grep -q '__stack_chk_fail' <<<"$names" || expect_fail "$file has a stack protector"
-    [[ -n ${unchecked-} ]] || grep -qE '__[a-z]+_chk' <(grep -v stack_chk <<<"$names") || expect_fail "$file has checked calls"
+    [[ -n ${unchecked-} ]] || grep -qE '__[a-z]+_chk' <(grep -v stack_chk <<<"$names") || expect_fail "$file calls fortified functions"
 }
 

@@ -19,8 +19,8 @@ aarch64-linux-gnu-gcc empty.c -o empty 2>err || skip "no C library for arm64 (pa
 
 libraries=${KANDELA_ARM64_ROOT-}
 if [[ -z $libraries ]]; then
-    "$source_folder/tools/package/arm64" packages bookworm libcjson1 libcjson-dev libstb-dev libxxhash-dev >said 2>&1 </dev/null || {
-        tail -3 said
+    "$source_folder/tools/package/arm64" packages bookworm libcjson1 libcjson-dev libstb-dev libxxhash-dev >log 2>&1 </dev/null || {
+        tail -3 log
         skip "no libraries for arm64 (KANDELA_ARM64_ROOT is not set, apt-get could not fetch them)"
     }
     libraries=$scratch/packages/root
@@ -33,7 +33,7 @@ expect_exit 0 cmake -S "$source_folder" -B build -G Ninja -DCMAKE_BUILD_TYPE=Rel
     -DKD_OPENEXR=OFF -DKD_ASSIMP=OFF -DKD_TESTS=OFF -DKD_CUDA=OFF
 expect_exit 0 cmake --build build --target kandela_installed -j "$(nproc)"
 ((expect_failures == 0)) || expect_done
-expect_true "the man page is there, written by the program for arm64" test -s build/share/man/man1/kandela.1
+expect_true "the arm64 program has written the man page" test -s build/share/man/man1/kandela.1
 arm=("$emulator" -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries/usr/lib/aarch64-linux-gnu"
     build/bin/kandela)
 expect_exit 0 "${arm[@]}" info
@@ -44,6 +44,6 @@ picture=(render "$source_folder/scenes/cornell_diffuse.json" --device cpu --thre
 for integrator in path photon; do
     expect_exit 0 "$program" "${picture[@]}" --integrator $integrator -o here.pfm
     expect_exit 0 "${arm[@]}" "${picture[@]}" --integrator $integrator -o arm.pfm
-    cmp here.pfm arm.pfm || expect_fail "$integrator: the same bytes on arm64"
+    cmp here.pfm arm.pfm || expect_fail "$integrator: the picture on arm64 has the same bytes"
 done
 expect_done

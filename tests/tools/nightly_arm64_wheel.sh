@@ -16,15 +16,15 @@ done
 python=${KANDELA_ARM64_HOST_PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || skip "no $python"
 [[ $version == 3.11 || $version == 3.13 ]] || skip "$python is $version, and Debian has 3.11 and 3.13 for arm64"
-"$python" -m venv v && timeout 300 v/bin/pip download -q -d wheels nanobind scikit-build-core build >said 2>&1 || skip "pip reaches no registry"
+"$python" -m venv v && timeout 300 v/bin/pip download -q -d wheels nanobind scikit-build-core build >log 2>&1 || skip "pip reaches no registry"
 mkdir copy
 tar -C "$source_folder" --exclude='./build*' --exclude=./.git --exclude=./.cache --exclude=./.models -cf - . | tar -C copy -xf -
 expect_exit 0 copy/tools/package/wheel_arm64 "$python"
 ((expect_failures == 0)) || expect_done
 name=(copy/dist/kandela-*_aarch64.whl)
-expect_true "the wheel's name says arm64" test -e "${name[0]}"
+expect_true "the name of the wheel contains aarch64" test -e "${name[0]}"
 expect_exit 0 "$python" -m zipfile -e "${name[0]}" unpacked
-expect_true "it has types" test -s unpacked/kandela/_c.pyi
+expect_true "the wheel contains type hints" test -s unpacked/kandela/_c.pyi
 run=$PWD/copy/.cache/arm64/python-$version/run
 export PYTHONPATH=$PWD/unpacked:$source_folder/tests/python
 # without auditwheel the wheel does not contain them
@@ -38,5 +38,5 @@ expect_exit 0 timeout 3000 "$run" -m pytest -q -p no:cacheprovider "$source_fold
     "$source_folder/tests/python/test_docs.py" -k "not forked"
 expect_exit 0 "$program" render "$source_folder/scenes/cornell_diffuse.json" --resolution 48x48 --spp 2 --integrator path --device cpu \
     --threads 2 --quiet -o here.pfm
-cmp here.pfm there.pfm || expect_fail "the same bytes on arm64"
+cmp here.pfm there.pfm || expect_fail "results on arm64 have the same bytes"
 expect_done

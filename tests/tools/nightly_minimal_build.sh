@@ -19,5 +19,5 @@ expect_says out "OpenEXR      no"
 expect_says out "assimp       no"
 expect_says out "cmocka       no"
 expect_exit 0 few/build/bin/kandela render "$source_dir/scenes/cornell_caustic.json" --spp 1 --photons 2000 -o demo.png
-expect_true "the demo's picture is there" test -s demo.png
+expect_true "the demo writes its picture" test -s demo.png
 expect_done

@@ -25,7 +25,7 @@ sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", 
     project/scenes/describe/render_options.c
 for list in accel/builders.h points/select/builders.h scenes/describe/render_options.h core/image/formats.h \
     include/kandela/render.h scenes/describe/render_options.c; do
-    expect_true "one line of $list has changed" \
+    expect_true "exactly one line of $list was added" \
         test "$(diff "$source_folder/$list" "project/$list" | grep -c '^>')" = 1
 done
 
@@ -38,23 +38,23 @@ expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_program
 toy=project/build/bin/kandela
 
 expect_exit 0 "$toy" info
-expect_true "info lists the builders and the integrator" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
-expect_true "info lists the format" grep -q '^  \.png.* \.toy' out
-expect_true "info lists the kernel" grep -q '^  disc.* toy' out
+expect_true "info lists the toy builders and the toy integrator" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
+expect_true "info lists the toy format" grep -q '^  \.png.* \.toy' out
+expect_true "info lists the toy kernel" grep -q '^  disc.* toy' out
 expect_exit 0 "$toy" render --help=all
-expect_true "render's help has builder, integrator, kernel and option" test "$(grep -cw toy out)" -ge 4
+expect_true "render --help lists the toy builder, integrator, kernel and option" test "$(grep -cw toy out)" -ge 4
 expect_says out '--toy N'
-expect_true "render's help has the option's range and default" bash -c "tr -s ' \n' ' ' <out | grep -q 'a test of the table (1 to 9) \[7\]'"
+expect_true "render --help states range and default of the toy option" bash -c "tr -s ' \n' ' ' <out | grep -q 'a test of the table (1 to 9) \[7\]'"
 expect_says out '.toy'
 expect_exit 0 "$toy" info --keys
-expect_true "the key of scenes" grep -q '^| .toy. | an integer >= 1 and <= 9 |' out
-expect_true "the kernel's name" grep -q '^| .kernel. | .*"toy"' out
+expect_true "info --keys lists the key of the toy option" grep -q '^| .toy. | an integer >= 1 and <= 9 |' out
+expect_true "info --keys lists the name of the toy kernel" grep -q '^| .kernel. | .*"toy"' out
 expect_exit 0 "$toy" --completion bash
 expect_says out toy
 scene=(project/scenes/cornell_caustic.json --resolution 16x16 --spp 1 --device cpu --quiet)
 expect_exit 0 "$toy" render "${scene[@]}" --builder toy --integrator toy --stats toy.json -o toy.png
 expect_says toy.json '"toy"'
-expect_true "the statistics have the option" grep -q '"toy":.*7' toy.json
+expect_true "the statistics contain the toy option" grep -q '"toy":.*7' toy.json
 expect_exit 0 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 3 --save-every 0 -o toy.toy
 expect_exit 0 "$toy" compare toy.toy toy.toy
 expect_exit 3 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 4 --resume -o toy.toy
@@ -73,9 +73,9 @@ picture = kandela.render('gen:blob:100', width=8, height=8, spp=1, toy=3, integr
 picture.save('python.toy')"
 fi
 expect_exit 0 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu
-expect_true "bench build has the toy's row" grep -q '^build .* toy ' out
+expect_true "bench build prints a row for the toy builder" grep -q '^build .* toy ' out
 expect_exit 0 "$toy" bench points --sizes 3000 --runs 1 --devices cpu
-expect_true "bench points has the toy's row" grep -q '^points .* toy ' out
+expect_true "bench points prints a row for the toy builder" grep -q '^points .* toy ' out
 
 # shellcheck disable=SC2317 # called by name
 run_test() { # TEST, as ctest runs it
@@ -88,7 +88,7 @@ for test in "${tests[@]}" "${without_fault[@]}"; do expect_exit 0 run_test "$tes
 export KANDELA_TOY_FAULT=1
 for test in "${tests[@]}"; do
     [[ $test == test_one_place ]] && continue # it counts operations; a lost triangle only reduces them
-    expect_true "a faulty toy fails $test" bash -c "! ($(declare -f run_test); run_test $test) >out 2>&1"
+    expect_true "$test fails if the toy is faulty" bash -c "! ($(declare -f run_test); run_test $test) >out 2>&1"
 done
 expect_exit 6 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu
 expect_exit 6 "$toy" bench points --sizes 3000 --runs 1 --devices cpu

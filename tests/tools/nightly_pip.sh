@@ -8,7 +8,7 @@ skip() {
     exit 77
 }
 python3 -m venv v || skip "no python3-venv"
-timeout 300 v/bin/pip download -q -d wheels numpy nanobind scikit-build-core >said 2>&1 || skip "pip reaches no registry"
+timeout 300 v/bin/pip download -q -d wheels numpy nanobind scikit-build-core >log 2>&1 || skip "pip reaches no registry"
 mkdir copy
 tar -C "$source_folder" --exclude='./build*' --exclude=./.git --exclude=./.cache --exclude=./.models -cf - . | tar -C copy -xf -
 CMAKE_ARGS=-DKD_CUDA=OFF expect_exit 0 v/bin/pip install ./copy
@@ -17,10 +17,10 @@ import re, sys
 text = re.search(r"```python\n(.*?)```", open(sys.argv[1]).read(), re.S).group(1)
 mesh = ("vertices = np.random.default_rng(1).random((300, 3), np.float32); faces = np.arange(300).reshape(-1, 3); "
         "origins, directions = x[:100], x[100:200] - 0.5\n")
-said = {}
-exec(text.replace("mesh = ", mesh + "mesh = ", 1), said)
-assert said["distances"].shape == (1_000_000, 8) and (said["distances"][:, 0] == 0).all()
-assert said["picture"].rgb.shape == (240, 320, 3)
+names = {}
+exec(text.replace("mesh = ", mesh + "mesh = ", 1), names)
+assert names["distances"].shape == (1_000_000, 8) and (names["distances"][:, 0] == 0).all()
+assert names["picture"].rgb.shape == (240, 320, 3)
 P
 expect_exit 0 v/bin/python lines.py "$source_folder/python/README.md"
 # shellcheck source=tests/tools/hardened.sh

@@ -16,8 +16,8 @@ for place in one another/much/longer; do
 done
 ((expect_failures == 0)) || expect_done
 for file in lib/libkandela.so.0 bin/kandela; do
-    expect_true "$file is there" test -s "${made[0]}/$file"
-    cmp "${made[0]}/$file" "${made[1]}/$file" || expect_fail "$file: the same bytes from two folders"
-    ! grep -q "$PWD" "${made[0]}/$file" || expect_fail "$file does not say where it was built"
+    expect_true "$file was built" test -s "${made[0]}/$file"
+    cmp "${made[0]}/$file" "${made[1]}/$file" || expect_fail "$file has the same bytes if built in two folders"
+    ! grep -q "$PWD" "${made[0]}/$file" || expect_fail "$file does not contain the path of its build folder"
 done
 expect_done

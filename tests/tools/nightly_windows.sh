@@ -17,8 +17,8 @@ export WINEPREFIX=$scratch/wine WINEDEBUG=-all
 sources=${KANDELA_SOURCES-}
 if [[ -z $sources ]]; then
     sources=$scratch/sources
-    timeout 300 "$source_folder/tools/package/sources" "$sources" >said 2>&1 </dev/null || {
-        tail -3 said
+    timeout 300 "$source_folder/tools/package/sources" "$sources" >log 2>&1 </dev/null || {
+        tail -3 log
         skip "no sources of cJSON and cmocka (KANDELA_SOURCES is not set, apt-get could not fetch them)"
     }
 fi
@@ -43,6 +43,6 @@ picture=(render "$source_folder/scenes/cornell_diffuse.json" --device cpu --thre
 for integrator in path photon; do
     expect_exit 0 "$program" "${picture[@]}" --integrator $integrator -o here.pfm
     expect_exit 0 "$wine" "$build/bin/kandela.exe" "${picture[@]}" --integrator $integrator -o there.pfm
-    cmp here.pfm there.pfm || expect_fail "$integrator: the same bytes on Windows"
+    cmp here.pfm there.pfm || expect_fail "$integrator: the picture on Windows has the same bytes"
 done
 expect_done

@@ -27,24 +27,24 @@ try() { # WHAT FILES COMMAND...
     LD_PRELOAD=$scratch/fail.so timeout 60 "$program" "$@" >out 2>err </dev/null
     code=$?
     if ((code == 4)); then
-        grep -qiE 'memory|bytes were needed' err || expect_fail "$what says why: $(head -c 200 err)"
+        grep -qiE 'memory|bytes were needed' err || expect_fail "$what prints the cause: $(head -c 200 err)"
     elif ((code != 0)); then
-        expect_fail "$what ends with 0 or 4 (it was $code): $(head -c 300 err)"
+        expect_fail "$what has exit code 0 or 4 (it was $code): $(head -c 300 err)"
     fi
     for file in $files; do
         if [[ -e $file ]]; then
             cmp -s "$file" "whole/$file" || [[ $file == *.json || $file == *.exr ]] ||
-                expect_fail "$what: $file is not torn"
+                expect_fail "$what: $file is complete or absent"
         elif ((code == 0)); then
-            expect_fail "$what: exit 0 means that $file is there"
+            expect_fail "$what: $file exists after exit code 0"
         fi
     done
     [[ ! -e s.stats.json || ! " $files " == *" s.stats.json "* ]] ||
         python3 -c 'import json, sys
 def keys(v): return {k: keys(w) for k, w in v.items()} if isinstance(v, dict) else 0
 a, b = (keys(json.load(open(n))) for n in sys.argv[1:])
-sys.exit(a != b)' s.stats.json whole/s.stats.json || expect_fail "$what: the figures are whole"
-    [[ -z $(find . -name '*.tmp') ]] || expect_fail "$what: nothing is left over: $(find . -name '*.tmp')"
+sys.exit(a != b)' s.stats.json whole/s.stats.json || expect_fail "$what: the statistics are complete"
+    [[ -z $(find . -name '*.tmp') ]] || expect_fail "$what: no temporary file remains: $(find . -name '*.tmp')"
     find . -name '*.tmp' -delete
 }
 
@@ -54,7 +54,7 @@ sweep() { # STEP FILES COMMAND...: fails every STEPth allocation of COMMAND in t
     mkdir -p whole
     # shellcheck disable=SC2086
     rm -f $files
-    FAIL_COUNT=count LD_PRELOAD=$scratch/fail.so "$program" "$@" >out 2>err || expect_fail "$* runs"
+    FAIL_COUNT=count LD_PRELOAD=$scratch/fail.so "$program" "$@" >out 2>err || expect_fail "$* succeeds with all allocations"
     # shellcheck disable=SC2086
     mv $files whole/
     count=$(<count)

@@ -15,7 +15,7 @@ render() { # CODE SCENE OPTION...: renders a small picture; no sample may be NaN
     expect_exit "$code" timeout 120 "$program" render "$name.json" --resolution 8x8 --spp 2 \
         --passes 2 --photons 2000 --threads 2 -o out.pfm --stats stats.json "$@"
     ((code == 0)) || return
-    expect_true "$name $*: no NaN" grep -q '"nan_samples":[[:space:]]*0' stats.json
+    expect_true "$name $*: the picture has no NaN" grep -q '"nan_samples":[[:space:]]*0' stats.json
 }
 
 # All photons escape: there is no surface on which they could land twice.
@@ -54,26 +54,26 @@ for material in '"ior": 1.5' '"ior": 1.3, "medium": "ink"' '"cauchy": [1.5, 0.01
     for how in path sppm whitted light photon; do
         render 0 inside --photons 100 --integrator $how
     done
-    expect_true "something is seen from inside" grep -q '"media_stored":' stats.json
+    expect_true "a camera inside sees light" grep -q '"media_stored":' stats.json
 done
 
 # A caustic map in a scene without specular surfaces is empty, which is not an error.
 scene plain "$floor, {\"box\": {}}" '"lights": [{"kind": "point", "position": [0, 3, 0], "power": 50}]'
 render 0 plain --integrator photon --caustic-photons 1000
-expect_true "no caustics are stored" grep -q '"caustics_stored":[[:space:]]*0' stats.json
+expect_true "no caustic photons are stored" grep -q '"caustics_stored":[[:space:]]*0' stats.json
 
 # Invalid media and indices of refraction.
-refuse() { # MESSAGE MESHES REST
+expect_rejected() { # MESSAGE MESHES REST
     scene wrong "$2" "$3"
     render 3 wrong --integrator path
     expect_says err "$1"
 }
-refuse 'unknown medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "fog": "frog"'
-refuse 'unknown medium "ink"; `media` has 0 entries' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
-refuse 'media.fog.g: found 1' "$floor" '"media": {"fog": {"g": 1}}'
-refuse 'media.fog.absorption: found -1' "$floor" '"media": {"fog": {"absorption": -1}}'
-refuse 'exactly one of `ior`, `cauchy` and `sellmeier`' \
+expect_rejected 'unknown medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "fog": "frog"'
+expect_rejected 'unknown medium "ink"; `media` has 0 entries' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
+expect_rejected 'media.fog.g: found 1' "$floor" '"media": {"fog": {"g": 1}}'
+expect_rejected 'media.fog.absorption: found -1' "$floor" '"media": {"fog": {"absorption": -1}}'
+expect_rejected 'exactly one of `ior`, `cauchy` and `sellmeier`' \
     '{"box": {}, "material": {"kind": "glass", "ior": 1.5, "cauchy": [1.5, 0, 0]}}' ''
-refuse 'index must be from 0.1 to 10' \
+expect_rejected 'index must be from 0.1 to 10' \
     '{"box": {}, "material": {"kind": "glass", "sellmeier": [1, 0, 0, 0.25, 0, 0]}}' ''
 expect_done

@@ -45,11 +45,11 @@ results row 300 1 1.1
 expect_exit 6 "$program" bench compare old row
 expect_says out 'SLOWER'
 expect_says err '1 of 8 rows'
-expect_true 'one row is named' test "$(grep -c SLOWER out)" = 1
+expect_true 'the report prints one row per case' test "$(grep -c SLOWER out)" = 1
 # Several runs in one file count as one measurement.
 for seed in 401 402 403; do results part "$seed" 1 1 && cat part >>runs; done
 expect_exit 0 "$program" bench compare old runs
-expect_true 'eight rows of three runs' test "$(grep -c '<uniform>' out)" = 8
+expect_true 'three runs add eight rows' test "$(grep -c '<uniform>' out)" = 8
 sed 's/12ab/12ac/' old >changed
 expect_exit 6 "$program" bench compare old changed
 expect_says err 'the results of 8 rows changed'
@@ -80,14 +80,14 @@ expect_says err 'expected a percentage such as 3%'
 # The page always has the table, and the plots if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then plots=1; else plots=0; fi
 expect_exit 0 "$program" bench report old -o page
-expect_true 'a table of all rows' test "$(wc -l <page/table.md)" = 10
-expect_true 'texts are escaped' grep -q 'A &amp; B' page/index.html
-expect_true 'and not left bare' test "$(grep -c '<uniform>' page/index.html)" = 0
-expect_true 'nothing comes from elsewhere' test "$(grep -cE '<script|<link|src="[^d]|href=|url\(' page/index.html)" = 0
-expect_true 'the lines are laid beside it' cmp -s old page/results.jsonl
+expect_true 'the page contains a table of all rows' test "$(wc -l <page/table.md)" = 10
+expect_true 'the page escapes texts' grep -q 'A &amp; B' page/index.html
+expect_true 'the page contains no unescaped text' test "$(grep -c '<uniform>' page/index.html)" = 0
+expect_true 'the page loads no files from other sites' test "$(grep -cE '<script|<link|src="[^d]|href=|url\(' page/index.html)" = 0
+expect_true 'the result lines are written beside the page' cmp -s old page/results.jsonl
 if ((plots)); then
-    expect_true 'a picture' grep -q '<img alt="chart-points--uniform-.svg" src="data:image/svg+xml;base64' page/index.html
-    expect_true 'each case has a chart of its own, with the slope of time against size' python3 -c "
+    expect_true 'the page contains a plot' grep -q '<img alt="chart-points--uniform-.svg" src="data:image/svg+xml;base64' page/index.html
+    expect_true 'each case has a chart with the exponent of time against size' python3 -c "
 import xml.dom.minidom
 texts = str([text.firstChild.data for text in
              xml.dom.minidom.parse('page/chart-points--uniform-.svg').getElementsByTagName('text')])
@@ -100,7 +100,7 @@ assert 'Building point trees: <uniform>' in texts and 'select cpu dims 3 (expone
     cp page/report.py chosen && /usr/bin/python3 chosen/report.py
     for chart in points-uniform knn-photon scaling-triangle-trees; do
         hash=$(grep -o 'data [0-9a-f]\{16\}' "chosen/chart-$chart.svg")
-        expect_true "README's plot of $chart is what the results say" \
+        expect_true "README's plot of $chart equals the plot of the results" \
             grep -q "${hash:-no plot}" "$source_folder/docs/plots/chart-$chart.svg"
     done
 else
@@ -111,16 +111,16 @@ mkdir bare && printf 'raise ImportError("hidden")\n' >bare/matplotlib.py
 rm -r page
 expect_exit 0 env PYTHONPATH="$PWD/bare" "$program" bench report old -o page
 expect_says err 'no plots: matplotlib is not installed (package python3-matplotlib)'
-expect_true 'the table is there' test "$(wc -l <page/table.md)" = 10
-expect_true 'and the page, with its rows' grep -q 'All 8 rows' page/index.html
-expect_true 'and no chart' test "$(find page -name '*.svg' | wc -l)" = 0
+expect_true 'the table is printed without matplotlib' test "$(wc -l <page/table.md)" = 10
+expect_true 'the page and its rows are written without matplotlib' grep -q 'All 8 rows' page/index.html
+expect_true 'no chart is written without matplotlib' test "$(find page -name '*.svg' | wc -l)" = 0
 expect_exit 0 "$program" bench report page/results.jsonl -o page
-expect_true 'lines that lie there already stay' cmp -s old page/results.jsonl
+expect_true 'existing result lines are kept' cmp -s old page/results.jsonl
 
 expect_exit 0 "$program" bench points --sizes 1K,2K --builders select --devices cpu --runs 2 --report made
-expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4
-expect_true 'the page of this run' grep -q 'Building point trees' made/index.html
-expect_true 'the script lies beside it' cmp -s made/report.py "$source_folder/tools/lab/report.py"
+expect_true 'the result lines are written beside the page' test "$(wc -l <made/results.jsonl)" = 4
+expect_true 'the page contains the rows of this run' grep -q 'Building point trees' made/index.html
+expect_true 'the script is written beside the page' cmp -s made/report.py "$source_folder/tools/lab/report.py"
 expect_exit 0 "$program" bench points --sizes 1K --builders select --devices cpu --runs 2 --report made
-expect_true 'lines of another run are not kept' test "$(wc -l <made/results.jsonl)" = 2
+expect_true 'result lines of another run are replaced' test "$(wc -l <made/results.jsonl)" = 2
 expect_done

@@ -39,7 +39,7 @@ value 0 a.pfm c.pfm --block 8 # the halves are exchanged, so block means are equ
 value 0.25 a.pfm b.pfm --metric max --block 8
 
 expect_exit 6 "$program" compare a.pfm b.pfm --max 0.1
-expect_true "the value is said above the limit too" test "$(wc -l <out)" = 1
+expect_true "the value is printed also if it exceeds the limit" test "$(wc -l <out)" = 1
 expect_says err "worse than the limit 0.1"
 value 0.353553390593 a.pfm b.pfm --max 0.4
 expect_exit 6 "$program" compare a.pfm b.pfm --metric psnr --max 20
@@ -55,6 +55,6 @@ expect_exit 2 "$program" compare a.pfm b.pfm --max nan
 expect_exit 2 "$program" compare a.pfm b.pfm --block 0
 expect_exit 2 "$program" compare a.pfm b.pfm --diff d.gif
 expect_exit 0 "$program" compare a.pfm b.pfm --diff d.png
-expect_true "a PNG is written" test "$(head -c 4 d.png | tail -c 3)" = PNG
+expect_true "--diff writes a PNG file" test "$(head -c 4 d.png | tail -c 3)" = PNG
 expect_exit 1 "$program" compare a.pfm b.pfm --diff nowhere/d.png
 expect_done

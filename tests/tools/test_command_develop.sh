@@ -22,33 +22,33 @@ values = struct.unpack('<%df' % (3 * size[0] * size[1]), data[-12 * size[0] * si
 print('%d %d %.4f %.4f' % (*size, values[0], sum(values) / len(values)))
 P
 }
-develops() { # "WIDTH HEIGHT FIRST MEAN" ARGUMENT...: expects this size, first value and mean of the result
+expect_developed() { # "WIDTH HEIGHT FIRST MEAN" ARGUMENT...: expects this size, first value and mean of the result
     local meant=$1
     shift
     expect_exit 0 "$program" develop "$@" -o out.pfm
     expect_true "develop $*: $(value out.pfm) is $meant" test "$(value out.pfm)" = "$meant"
 }
 
-develops "8 4 0.1000 0.2000" a.pfm
-develops "4 4 0.3000 0.3000" a.pfm --crop 4,0,8,4
-develops "4 2 0.1000 0.2000" a.pfm --resize 4x0
-develops "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
+expect_developed "8 4 0.1000 0.2000" a.pfm
+expect_developed "4 4 0.3000 0.3000" a.pfm --crop 4,0,8,4
+expect_developed "4 2 0.1000 0.2000" a.pfm --resize 4x0
+expect_developed "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
 # a file of radiance gets neither exposure nor tone curve
-develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx
-KANDELA_OIDN=$fake develops "8 4 0.2000 0.2000" a.pfm --denoise
+expect_developed "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx
+KANDELA_OIDN=$fake expect_developed "8 4 0.2000 0.2000" a.pfm --denoise
 # the whole picture is denoised before it is cropped
-KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4
+KANDELA_OIDN=$fake expect_developed "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4
 KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm --denoise
 
 expect_exit 0 "$program" develop a.pfm
-expect_true "the default name" test "$(cat out)" = a.png
+expect_true "the output has the default name" test "$(cat out)" = a.png
 expect_exit 0 "$program" develop a.pfm --exposure auto
 expect_says err "automatic exposure"
 for curve in linear reinhard aces agx neutral; do
     expect_exit 0 "$program" develop a.pfm --tonemap $curve -o $curve.png
     for other in linear reinhard aces agx neutral; do
         [[ $other == "$curve" || ! -e $other.png ]] ||
-            expect_true "$curve is not $other" test "$(cksum <$curve.png)" != "$(cksum <$other.png)"
+            expect_true "tone curves $curve and $other give different pictures" test "$(cksum <$curve.png)" != "$(cksum <$other.png)"
     done
 done
 for suffix in jpg webp exr; do
@@ -59,8 +59,8 @@ done
 
 expect_exit 2 "$program" develop a.pfm --denoise -o never.png
 expect_says err "KANDELA_OIDN"
-expect_true "one line" test "$(wc -l <err)" = 1
-expect_true "nothing is written" test ! -e never.png
+expect_true "one line of error" test "$(wc -l <err)" = 1
+expect_true "no picture is written after an error" test ! -e never.png
 expect_exit 2 "$program" develop a.pfm --crop 0,0,9,4
 expect_says err "exceeds the image of 8 x 4"
 expect_exit 2 "$program" develop a.pfm --resize 0x0
@@ -78,11 +78,11 @@ expect_exit 3 "$program" develop bad.exr
 # With guide channels: the stand-in denoiser checks the order of its calls.
 render=("$program" render gen:blob:80 --resolution 16x12 --spp 1)
 expect_exit 2 "${render[@]}" --denoise -o never.png
-expect_true "nothing is rendered" test ! -e never.png
+expect_true "no picture is written without a denoiser" test ! -e never.png
 expect_exit 0 "${render[@]}" -o noisy.pfm
 KANDELA_OIDN=$fake expect_exit 0 "${render[@]}" --denoise -o clean.pfm
-expect_true "the mean stays" test "$(value noisy.pfm | cut -d' ' -f4)" = "$(value clean.pfm | cut -d' ' -f4)"
-expect_true "all pixels are one" python3 -c "
+expect_true "denoising preserves the mean" test "$(value noisy.pfm | cut -d' ' -f4)" = "$(value clean.pfm | cut -d' ' -f4)"
+expect_true "all pixels of the denoised picture are equal" python3 -c "
 data = open('clean.pfm', 'rb').read()[-12 * 16 * 12:]
 import sys; sys.exit(len({data[i:i + 12] for i in range(0, len(data), 12)}) != 1)"
 
@@ -93,7 +93,7 @@ python3 -c "open('flat.pfm', 'wb').write(b'PF\n4 2\n-1.0\n' + __import__('struct
 "$program" info | grep -q "no: .exr pictures" || {
     expect_exit 0 "$program" develop flat.pfm -o flat.exr
     expect_exit 0 "$program" render ball.json --env flat.exr --resolution 8x8 --spp 4 --filter gaussian -o ball.pfm
-    expect_true "a furnace of 0.2: $(value ball.pfm)" test "$(value ball.pfm | cut -d' ' -f3)" = 0.2000
+    expect_true "a furnace of radiance 0.2 has this value in the picture: $(value ball.pfm)" test "$(value ball.pfm | cut -d' ' -f3)" = 0.2000
     expect_exit 3 "$program" render ball.json --env absent.exr -o never.png
     expect_exit 2 "$program" render ball.json --env flat.exr -o flat.exr
 }

@@ -9,11 +9,11 @@ estimate=("$program" estimate map.kdp "$scene" --reference right.pfm)
 
 expect_exit 0 "${estimate[@]}" --ladder 10,40 --spp 4 --report made
 expect_says out made/estimates.csv
-expect_true "a row for each" test "$(wc -l <made/estimates.csv)" = 13
+expect_true "the table has one row per estimator and count" test "$(wc -l <made/estimates.csv)" = 13
 for name in disc cone epanechnikov gaussian fixed adaptive; do
-    expect_true "$name has its pictures" test -s made/$name-10.png -a -s made/$name-40.png
+    expect_true "pictures of estimator $name are written" test -s made/$name-10.png -a -s made/$name-40.png
 done
-python3 - <<'P' || expect_fail "table and plots are whole"
+python3 - <<'P' || expect_fail "table and plots are complete"
 import csv, json, math
 rows = list(csv.DictReader(open('made/estimates.csv')))
 for row in rows:
@@ -30,7 +30,7 @@ P
 expect_exit 0 "$program" render "$scene" --resolution 24x16 --spp 4 --integrator photon \
     --final-gather 0 --photon-map map.kdp --gather 40 --estimator adaptive --seed 0 -q -o hand.pfm
 expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
-expect_true "its error is that of the table" test \
+expect_true "the error of a separate rendering equals that of the table" test \
     "$(sed -n 's/^adaptive,cone,40,[^,]*,[^,]*,\([^,]*\),.*/\1/p' made/estimates.csv)" = "$(cat out)"
 
 # Integrators against the reference, one parameter at a time, and resumed after an interruption.
@@ -38,22 +38,22 @@ compare=("$program" estimate "$scene" --reference right.pfm --integrators path,l
     --spp-ladder 1,4 --photons-ladder 500,2K --ladder 10,30 --radius-ladder 0.5,1 --passes-ladder 1,2 --alpha-ladder 0.5,0.9
     --estimators nearest,fixed)
 expect_exit 0 "${compare[@]}"
-expect_true 'a row for each rung' test "$(wc -l <lab/experiment.csv)" = $((1 + 2 + 4 + 12 + 8))
+expect_true 'the table has one row per value of each ladder' test "$(wc -l <lab/experiment.csv)" = $((1 + 2 + 4 + 12 + 8))
 for name in spp photons k radius passes alpha seconds; do
-    expect_true "a plot against $name" grep -q '"kind":"curves"' "lab/figure-error-$name.json"
+    expect_true "the report has a plot against $name" grep -q '"kind":"curves"' "lab/figure-error-$name.json"
 done
 ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null ||
-    expect_true 'a page with the plots in it' test "$(grep -o '<figure>' lab/index.html | wc -l)" = 7
+    expect_true 'the report page contains 7 plots' test "$(grep -o '<figure>' lab/index.html | wc -l)" = 7
 cp lab/experiment.csv whole.csv
 head -n 9 lab/experiment.jsonl >part && printf '{"experiment":"cut sho' >>part && cp part lab/experiment.jsonl
 expect_exit 0 "${compare[@]}"
-expect_true 'nine rows and more are not measured again' test "$(grep -c 'measured before' out)" -ge 9
+expect_true 'at least 9 rows are not measured again' test "$(grep -c 'measured before' out)" -ge 9
 expect_exit 0 "${compare[@]}"
-expect_true 'nothing is left to measure' test "$(grep -c 'measured before' out)" = 26
-expect_true 'the errors are those of the first run' diff <(cut -d, -f1-10,12- whole.csv) <(cut -d, -f1-10,12- lab/experiment.csv)
+expect_true 'no row is measured again' test "$(grep -c 'measured before' out)" = 26
+expect_true 'the errors equal those of the first run' diff <(cut -d, -f1-10,12- whole.csv) <(cut -d, -f1-10,12- lab/experiment.csv)
 expect_exit 0 "$program" render "$scene" --resolution 24x16 --spp 4 --integrator path --seed 0 -q -o hand.pfm
 expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
-expect_true 'and those of a rendering by hand' test "$(awk -F, '$1 == "path" && $5 == 4 {print $12}' lab/experiment.csv)" = "$(cat out)"
+expect_true 'the error equals that of a separate rendering' test "$(awk -F, '$1 == "path" && $5 == 4 {print $12}' lab/experiment.csv)" = "$(cat out)"
 expect_exit 2 "${compare[@]}" --integrators path,oak
 expect_says err 'unknown integrator "oak"'
 expect_exit 2 "${compare[@]}" --alpha-ladder 0.5,2

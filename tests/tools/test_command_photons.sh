@@ -11,26 +11,26 @@ expect_exit 0 "${photons[@]}" "$scene" --photons 2000 -o a.kdp
 expect_exit 0 "${photons[@]}" "$scene" --photons 2000 --seed 1 -o b.kdp
 expect_exit 0 "${render[@]}" -o traced.pfm
 expect_exit 0 "${render[@]}" --photon-map a.kdp -o read.pfm
-expect_true "photons of the file are those of the rendering" cmp traced.pfm read.pfm
+expect_true "a picture from the photon file equals the rendering" cmp traced.pfm read.pfm
 expect_exit 0 "${photons[@]}" merge a.kdp b.kdp -o both.kdp
 expect_exit 0 "${photons[@]}" info both.kdp
 expect_says out "global: 4"
 expect_exit 0 "${photons[@]}" dump a.kdp
-expect_true "a line for each photon" test "$(wc -l <out)" -gt 2000
+expect_true "the CSV file has one line per photon" test "$(wc -l <out)" -gt 2000
 expect_exit 0 "${photons[@]}" filter a.kdp --bounce 1 -o first.kdp
 expect_exit 0 "${photons[@]}" dump first.kdp
-expect_true "only the first bounce is left" test "$(tail -n +2 out | cut -d, -f17 | sort -u)" = 1
+expect_true "the filtered file contains photons of the first bounce only" test "$(tail -n +2 out | cut -d, -f17 | sort -u)" = 1
 
 # Merging in any order gives the same bytes, and no map is counted twice.
 expect_exit 0 "${photons[@]}" "$scene" --photons 3000 --seed 2 -o c.kdp
 expect_exit 0 "${photons[@]}" merge a.kdp b.kdp c.kdp -o abc.kdp
 expect_exit 0 "${photons[@]}" merge c.kdp a.kdp b.kdp -o cab.kdp
-expect_true "the order of merging does not show" cmp abc.kdp cab.kdp
+expect_true "merging in either order gives the same file" cmp abc.kdp cab.kdp
 expect_exit 3 "${photons[@]}" merge a.kdp a.kdp -o twice.kdp
 expect_exit 3 "${photons[@]}" merge a.kdp b.kdp a.kdp -o twice.kdp
 expect_says err "a.kdp and a.kdp contain the same photons"
 expect_exit 3 "${photons[@]}" merge abc.kdp b.kdp -o twice.kdp
-expect_true "nothing is written then" test ! -e twice.kdp
+expect_true "a failed merge writes no file" test ! -e twice.kdp
 
 # A state belongs to the contents of its photon map, not to the path of the file.
 kept=("$program" render "$scene" --integrator photon --resolution 16x16 --photon-map map.kdp --save-every 1000)
@@ -42,7 +42,7 @@ expect_says err "another photon map"
 cp a.kdp map.kdp
 expect_exit 0 "${kept[@]}" --spp 4 --resume -o kept.pfm
 expect_exit 0 "${kept[@]}" --spp 4 -o whole.pfm
-expect_true "resumed with the same photons is whole" cmp kept.pfm whole.pfm
+expect_true "a resumed rendering from the same photon file equals an uninterrupted one" cmp kept.pfm whole.pfm
 
 # The benchmark contains its own scene.
 mkdir elsewhere

@@ -14,7 +14,7 @@ expect_says out "hit: nothing"
 # The counts of the leaves sum to the total, and the pixel reported as the worst has that many
 # nodes.
 expect_exit 0 "${trace[@]}" --pixel 24,16 --json
-python3 - >worst <<'P' || expect_fail "the leaves add up"
+python3 - >worst <<'P' || expect_fail "the leaves contain all references"
 import json
 r = json.load(open('out'))
 v = r['visited']
@@ -34,26 +34,26 @@ P
 read -r pixel most <worst
 expect_exit 0 "${trace[@]}" --pixel "$pixel" --json
 python3 -c "import json; assert json.load(open('out'))['nodes'] == $most" ||
-    expect_fail "pixel $pixel reads $most nodes"
+    expect_fail "pixel $pixel of the heat map visits $most nodes"
 
 # Other trees: other paths through them, but the same hit.
 for builder in sweep median; do
     expect_exit 0 "${trace[@]}" --pixel 24,16 --json --builder $builder
     python3 -c "import json; r = json.load(open('out')); print(r['hit'], file=open('hit.$builder', 'w'))
-assert r['tree']['builder'] == '$builder'" || expect_fail "$builder is used"
+assert r['tree']['builder'] == '$builder'" || expect_fail "$builder builds the tree"
 done
-expect_true "the hit is the same" cmp -s hit.sweep hit.median
+expect_true "the hit is the same for every builder" cmp -s hit.sweep hit.median
 
 if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
     expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --heat heat.exr
-    expect_true "nodes are in the heat map" grep -qa KD.nodes heat.exr
-    expect_true "triangles are in the heat map" grep -qa KD.triangles heat.exr
+    expect_true "the heat map has a channel of nodes" grep -qa KD.nodes heat.exr
+    expect_true "the heat map has a channel of triangles" grep -qa KD.triangles heat.exr
 fi
 expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --heat heat.png
 expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --report page
-expect_true 'the picture is in the page' grep -q 'data:image/png;base64' page/index.html
-expect_true 'and is the heat map' cmp -s heat.png page/figure-heat.png
-expect_true "it is a picture" "$program" compare heat.png heat.png
+expect_true 'the report page contains the picture' grep -q 'data:image/png;base64' page/index.html
+expect_true 'the picture of the report is the heat map' cmp -s heat.png page/figure-heat.png
+expect_true "the heat map is a PNG file" "$program" compare heat.png heat.png
 
 expect_exit 2 "${trace[@]}"
 expect_says err "set --pixel X,Y"

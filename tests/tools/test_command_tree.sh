@@ -8,7 +8,7 @@ expect_exit 0 "${tree[@]}" --level-stats --export levels.json --report page
 expect_says out 'leaves by triangles:'
 expect_exit 0 "${tree[@]}" --export boxes.ply --max-level 3
 expect_exit 0 "${tree[@]}" --export graph.dot --max-level 3
-python3 - <<'P' || expect_fail 'exports are whole'
+python3 - <<'P' || expect_fail 'the exported trees are complete'
 import json, re
 t = json.load(open('levels.json'))
 levels = t['levels']
@@ -39,9 +39,9 @@ dot = open('graph.dot').read()
 assert len(re.findall(r'^  n\d+ \[', dot, re.M)) == boxes
 assert len(re.findall(r'->', dot)) == boxes - 1
 P
-expect_true 'the data of three pictures' test -s page/figure-1-cost.json -a -s page/figure-2-visits.json -a -s page/figure-3-leaves.json
+expect_true 'the report contains the data of three pictures' test -s page/figure-1-cost.json -a -s page/figure-2-visits.json -a -s page/figure-3-leaves.json
 ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null ||
-    expect_true 'a page with three pictures' test "$(grep -o '<figure>' page/index.html | wc -l)" = 3
+    expect_true 'the report page contains three pictures' test "$(grep -o '<figure>' page/index.html | wc -l)" = 3
 expect_exit 2 "${tree[@]}" --export tree.png
 expect_says err 'expected .ply, .dot or .json'
 expect_exit 3 "$program" tree none.obj

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh
 . "$source_folder/tools/setup.sh"
-if ! command -v cmake >/dev/null || setup_card_is_here; then
+if ! command -v cmake >/dev/null || setup_gpu_found; then
     echo "no cmake, or a card: skipped"
     exit 77
 fi

@@ -5,83 +5,83 @@
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 render=("$program" render --resolution 24x24 --spp 4 --threads 1)
 rest='"render": {"max_depth": 6}}'
-step() { # STEPS: prints a scene with a box of this transform
+box_scene() { # STEPS: prints a scene with a box of this transform
     echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}, {"box": {"lo": [-0.2, 0, -0.2], "hi": [0.2, 0.4, 0.2]},' \
         '"transform": ['"$1"']}], "camera": {"eye": [0, 1, 4], "look_at": [0, 1, 0]},' "$rest"
 }
-keyed() { # KEYS: prints a scene with these keys of its camera
+camera_scene() { # KEYS: prints a scene with these keys of its camera
     echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}], "camera": {"look_at": [0, 1, 0], "keys": ['"$1"']},' "$rest"
 }
-same() { expect_true "$1 is $2" cmp "$1" "$2"; }
-differ() { expect_true "$1 is not $2" bash -c '! cmp -s "$0" "$1"' "$1" "$2"; }
+expect_equal() { expect_true "$1 equals $2" cmp "$1" "$2"; }
+expect_different() { expect_true "$1 differs from $2" bash -c '! cmp -s "$0" "$1"' "$1" "$2"; }
 
 # A moving box: frame 3 is the middle of its path.
-step '{"keys": [{"frame": 1, "translate": [-0.5, 0, 0.6]}, {"frame": 5, "translate": [0.5, 0, 0.6]}]}' >box.json
-step '{"translate": [0, 0, 0.6]}' >middle.json
-step '{"translate": [-0.5, 0, 0.6]}' >begin.json
+box_scene '{"keys": [{"frame": 1, "translate": [-0.5, 0, 0.6]}, {"frame": 5, "translate": [0.5, 0, 0.6]}]}' >box.json
+box_scene '{"translate": [0, 0, 0.6]}' >middle.json
+box_scene '{"translate": [-0.5, 0, 0.6]}' >begin.json
 expect_exit 0 "${render[@]}" box.json --frames 1-3 -o 'f_##.pfm' -o g.pfm --stats s.json
-for name in f_01 f_02 f_03 g0001 g0002 g0003; do expect_true "$name" test -s $name.pfm; done
-for name in s0001 s0002 s0003; do expect_true "$name" test -s $name.json; done
-expect_true "no other frame" test ! -e f_04.pfm
+for name in f_01 f_02 f_03 g0001 g0002 g0003; do expect_true "$name is written" test -s $name.pfm; done
+for name in s0001 s0002 s0003; do expect_true "$name is written" test -s $name.json; done
+expect_true "no frame outside of the range is written" test ! -e f_04.pfm
 expect_exit 0 "${render[@]}" middle.json -o middle.pfm
 expect_exit 0 "${render[@]}" begin.json -o begin.pfm
-same f_03.pfm middle.pfm
-same f_01.pfm begin.pfm
-differ f_02.pfm f_01.pfm
+expect_equal f_03.pfm middle.pfm
+expect_equal f_01.pfm begin.pfm
+expect_different f_02.pfm f_01.pfm
 expect_exit 0 "${render[@]}" box.json -o still.pfm # without --frames: the first frame
-same still.pfm begin.pfm
+expect_equal still.pfm begin.pfm
 
 # A moving camera and its shutter.
-keyed '{"frame": 0, "eye": [0, 1, 4]}, {"frame": 4, "eye": [1, 1, 4]}' >camera.json
+camera_scene '{"frame": 0, "eye": [0, 1, 4]}, {"frame": 4, "eye": [1, 1, 4]}' >camera.json
 expect_exit 0 "${render[@]}" camera.json --frames 2-2 -o k.pfm
 expect_exit 0 "${render[@]}" camera.json --eye 0.5,1,4 -o eye.pfm
-same k0002.pfm eye.pfm
+expect_equal k0002.pfm eye.pfm
 expect_exit 0 "${render[@]}" camera.json --frames 2-2 --shutter 1 -o open.pfm
-differ open0002.pfm k0002.pfm
+expect_different open0002.pfm k0002.pfm
 # the camera stops at its last key
 expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm
 expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
-same late0009.pfm last.pfm
+expect_equal late0009.pfm last.pfm
 expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
 expect_says err "does not support a camera that moves"
 # only the motion of the camera can be blurred
 expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm
 expect_says err "meshes, instances or lights are animated"
-expect_true "no picture" test ! -e refused0002.pfm
+expect_true "no picture is written after an error" test ! -e refused0002.pfm
 expect_exit 0 "${render[@]}" box.json --frames 2-2 --shutter 0 -o shut.pfm
-same shut0002.pfm f_02.pfm
+expect_equal shut0002.pfm f_02.pfm
 
 # A turntable: frame 3 of 4 shows the opposite side.
 blob=(gen:blob:300 --look-at 0,0,0)
 expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable -o t.pfm
 expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 -o front.pfm
 expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,-5 -o back.pfm
-same t0001.pfm front.pfm
-same t0003.pfm back.pfm
-differ t0002.pfm t0004.pfm
+expect_equal t0001.pfm front.pfm
+expect_equal t0003.pfm back.pfm
+expect_different t0002.pfm t0004.pfm
 
 # Clamping indirect light to almost zero leaves direct light only.
 expect_exit 0 "${render[@]}" begin.json --clamp 1e-9 -o clamped.pfm
 expect_exit 0 "${render[@]}" begin.json --integrator direct -o direct.pfm
 expect_exit 0 "$program" compare clamped.pfm direct.pfm --metric rmse --max 1e-7
 expect_exit 0 "${render[@]}" begin.json --clamp 1e9 -o all.pfm
-same all.pfm begin.pfm
+expect_equal all.pfm begin.pfm
 
 expect_exit 2 "${render[@]}" box.json --frames 3-1
 expect_exit 2 "${render[@]}" box.json --turntable
 expect_exit 2 "${render[@]}" box.json --frames x
-refused() { # TEXT: expects bad.json to be rejected with TEXT
+expect_rejected() { # TEXT: expects bad.json to be rejected with TEXT
     expect_exit 3 "${render[@]}" bad.json
     expect_says err "$1"
 }
-keyed '{"eye": [0, 1, 4]}' >bad.json
-refused '`frame` is missing'
-keyed '{"frame": 2, "eye": [0, 1, 4]}, {"frame": 2}' >bad.json
-refused "the frame of the key before"
-keyed '{"frame": 2}, {"frame": 3, "eye": [0, 1, 4]}' >bad.json
-refused '`eye` is missing in the camera'
-step '{"keys": [{"frame": 1, "scale": 1}, {"frame": 2, "translate": [0, 0, 0]}]}' >bad.json
-refused "of the same kind"
-step '{"keys": [], "scale": 1}' >bad.json
-refused "must not have other keys"
+camera_scene '{"eye": [0, 1, 4]}' >bad.json
+expect_rejected '`frame` is missing'
+camera_scene '{"frame": 2, "eye": [0, 1, 4]}, {"frame": 2}' >bad.json
+expect_rejected "the frame of the key before"
+camera_scene '{"frame": 2}, {"frame": 3, "eye": [0, 1, 4]}' >bad.json
+expect_rejected '`eye` is missing in the camera'
+box_scene '{"keys": [{"frame": 1, "scale": 1}, {"frame": 2, "translate": [0, 0, 0]}]}' >bad.json
+expect_rejected "of the same kind"
+box_scene '{"keys": [], "scale": 1}' >bad.json
+expect_rejected "must not have other keys"
 expect_done

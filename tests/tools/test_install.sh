@@ -10,32 +10,32 @@ fi
 
 expect_exit 0 cmake --install "$build" --prefix "$scratch/usr"
 library=$(find usr -name 'libkandela.so.0')
-expect_true "the shared library is there" test -n "$library"
+expect_true "the shared library is installed" test -n "$library"
 strangers=$(nm -D --defined-only "$library" | awk '$3 !~ /^kd_/ {print $3}' |
     grep -vE '^(_init|_fini|_edata|_end|__bss_start)$')
-expect_true "only kd_ is visible, not: $strangers" test -z "$strangers"
-expect_true "kd_version is visible" grep -qw kd_version <(nm -D --defined-only "$library")
+expect_true "the shared library exports only kd_ names, not: $strangers" test -z "$strangers"
+expect_true "the shared library exports kd_version" grep -qw kd_version <(nm -D --defined-only "$library")
 expect_exit 0 usr/bin/kandela --version
 page=$(find usr -name kandela.1)
-"$program" --man | cmp - "$page" || expect_fail "the man page is the program's"
+"$program" --man | cmp - "$page" || expect_fail "the installed man page equals kandela --man"
 sed -n 's/^COMMAND(\(.*\))$/\1/p' "$source_folder/tools/program/commands.inc" >commands
-expect_true "commands are found" test -s commands
+expect_true "kandela --help lists commands" test -s commands
 while read -r command; do
-    "$program" --man "$command" | cmp - "$(dirname "$page")/kandela-$command.1" || expect_fail "$command has its man page"
+    "$program" --man "$command" | cmp - "$(dirname "$page")/kandela-$command.1" || expect_fail "the man page of $command is installed"
 done <commands
-find usr -name kandela -path '*bash-completion*' | grep -q . || expect_fail "completion is there"
+find usr -name kandela -path '*bash-completion*' | grep -q . || expect_fail "the shell completion is installed"
 
 archive=$(find "$scratch/usr" -name libkandela.a)
 strangers=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^kd_/ {print $3}')
-expect_true "only kd_ is visible in the archive, not: $strangers" test -z "$strangers"
+expect_true "the static library exports only kd_ names, not: $strangers" test -z "$strangers"
 if grep -nE '(^|[ =])/[^ ]*(/lib|\.(so|a))' "$(find "$scratch/usr" -name kandela.pc)"; then
-    expect_fail "the .pc file names no absolute library paths"
+    expect_fail "the .pc file contains no absolute library paths"
 fi
 
 # Each header is valid C99 on its own.
 for header in usr/include/kandela/*.h; do
     gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I usr/include -x c "$header" ||
-        expect_fail "$header is C99"
+        expect_fail "$header compiles as C99"
 done
 
 cat >user.c <<'C'

@@ -34,10 +34,10 @@ expect_says out "main: 102401 bytes of shared memory, expected at most 102400"
 expect_exit 1 "$kernels" check table log
 expect_says err "no kernels in log"
 
-said=$("$program" info | sed -n 's/^ *CUDA *code for \([0-9 +]*\) (.*/\1/p')
-if [[ -n $said && -z ${KANDELA_CUOBJDUMP-} ]] && ! command -v cuobjdump >/dev/null; then
+stated=$("$program" info | sed -n 's/^ *CUDA *code for \([0-9 +]*\) (.*/\1/p')
+if [[ -n $stated && -z ${KANDELA_CUOBJDUMP-} ]] && ! command -v cuobjdump >/dev/null; then
     echo "not compared: there is no cuobjdump"
-elif [[ -n $said ]] && "$kernels" architectures "$program" >found && [[ -s found ]]; then
-    expect_true "the program says \"$said\", it holds \"$(cat found)\"" test "$said" = "$(cat found)"
+elif [[ -n $stated ]] && "$kernels" architectures "$program" >found && [[ -s found ]]; then
+    expect_true "info states the architectures \"$stated\", and the program contains \"$(cat found)\"" test "$stated" = "$(cat found)"
 fi
 expect_done

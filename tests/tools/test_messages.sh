@@ -28,5 +28,5 @@ expect_says err "core/bad.c:2: the message ends with a line end or a full stop"
 expect_says out "2 messages"
 
 expect_exit 0 "$source_folder/tools/messages.py"
-expect_true "more than 500 messages" test "$(tail -1 out | cut -d ' ' -f 1)" -gt 500
+expect_true "tools/messages.py finds more than 500 messages" test "$(tail -1 out | cut -d ' ' -f 1)" -gt 500
 expect_done

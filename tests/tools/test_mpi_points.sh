@@ -7,7 +7,7 @@
 build=$(cd "$(dirname "$program")/.." && pwd)
 if ! command -v mpicc mpirun >/dev/null; then
     [[ -z ${KANDELA_MPI_EXPECTED-} ]] && exit 77
-    expect_fail "mpicc and mpirun"
+    expect_fail "mpicc and mpirun are installed"
 fi
 export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 if nm -D "$build/lib/libkandela.so" | grep -q __asan_init; then
@@ -18,10 +18,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 # containers forbid this mechanism, and Open MPI would print a message
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 
-expect_true "the program compiles as C99" mpicc -std=c99 -Wall -Wextra -Werror -O1 -I "$source_folder/include" \
+expect_true "mpi_points.c compiles as C99" mpicc -std=c99 -Wall -Wextra -Werror -O1 -I "$source_folder/include" \
     "$source_folder/tests/c99/mpi_points.c" -o mpi_points -L "$build/lib" -lkandela -lm
 for ranks in 1 2 3 4; do
-    expect_true "one tree's answers on $ranks ranks" eval \
+    expect_true "results on $ranks ranks equal those of a single tree" eval \
         "timeout 120 mpirun --bind-to none --oversubscribe -n $ranks ./mpi_points >out 2>err && grep -q '^ok $ranks$' out || { cat out err; false; }"
 done
 expect_true "the example compiles" mpicc -std=c99 -Wall -Wextra -Werror -O1 -I "$source_folder/include" \

@@ -17,7 +17,7 @@ sed -E 's/"triangles": [0-9]+/"triangles": 300/' "$demo" >small.json
 same() { # SCENE INTEGRATOR FILE: expects the same bytes with both instruction sets, and leaves them in FILE
     expect_exit 0 "$program" render "$1" "${how[@]}" --integrator "$2" -o "$3"
     expect_exit 0 env KANDELA_CPU=base "$program" render "$1" "${how[@]}" --integrator "$2" -o plain.pfm
-    cmp "$3" plain.pfm || expect_fail "$1, $2: the same picture by both sets of instructions"
+    cmp "$3" plain.pfm || expect_fail "$1, $2: both instruction sets give the same picture"
 }
 same "$demo" photon demo.pfm
 for integrator in path photon; do
@@ -34,6 +34,6 @@ expect_exit 0 qemu-x86_64 -cpu Nehalem "$program" info
 expect_says out "x86-64, AVX2, AVX-512: plain x86-64 is used"
 for integrator in path photon; do
     expect_exit 0 qemu-x86_64 -cpu Nehalem "$program" render small.json "${how[@]}" --integrator $integrator -o old.pfm
-    cmp $integrator.pfm old.pfm || expect_fail "$integrator: the same picture on an old CPU"
+    cmp $integrator.pfm old.pfm || expect_fail "$integrator: an emulated old CPU gives the same picture"
 done
 expect_done

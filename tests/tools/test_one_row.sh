@@ -23,8 +23,8 @@ fails() {
 expect_exit 0 build
 expect_exit 0 ./integrals
 expect_exit 0 build -DKERNEL_TOY_FAULT
-expect_true "a wrong integral of the toy fails the test" fails ./integrals
+expect_true "the test fails if the toy kernel has a wrong integral" fails ./integrals
 expect_says out 'kernel 4'
 sed -i 's/float kernel_toy_reach/float kernel_toy_forgotten/' over/photon/density/kernels.h
-expect_true "a row without one of its integrals is not compiled" fails build
+expect_true "a table row that lacks an integral does not compile" fails build
 expect_done

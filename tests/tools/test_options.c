@@ -45,7 +45,7 @@ static const option_group groups[] = {{"Test", rows, 0, NULL}, {NULL, NULL, 0, N
 enum { WORDS = 64 };
 
 /* Parses a line and applies it; `arguments` counts the words that are not options. */
-static kd_status read_line(values *out, int *arguments, const char *line) {
+static kd_status read_arguments(values *out, int *arguments, const char *line) {
     char words[512];
     snprintf(words, sizeof words, "program %s", line);
     char *argv[WORDS];
@@ -67,9 +67,9 @@ static void test_options_set_fields(void **state) {
     values got;
     int arguments;
     assert_int_equal(
-        read_line(&got, &arguments,
-                  "a -fx --list=1 -l 2 b --name abc --choice green --number -3 --size 4x5 "
-                  "--many 2M --real -1e-3 --triple 1,-2,.5 --precise 0.25 -- --flag"),
+        read_arguments(&got, &arguments,
+                       "a -fx --list=1 -l 2 b --name abc --choice green --number -3 --size 4x5 "
+                       "--many 2M --real -1e-3 --triple 1,-2,.5 --precise 0.25 -- --flag"),
         KD_OK);
     assert_int_equal(arguments, 3);
     assert_true(got.flag && got.other);
@@ -82,9 +82,9 @@ static void test_options_set_fields(void **state) {
     assert_int_equal(got.many, 2000000);
     assert_true(got.real == -1e-3f && got.precise == 0.25);
     assert_true(got.triple[0] == 1 && got.triple[1] == -2 && got.triple[2] == 0.5f);
-    assert_int_equal(read_line(&got, NULL, "--many 18446744073709551615"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--many 18446744073709551615"), KD_OK);
     assert_true(got.many == UINT64_MAX);
-    assert_int_equal(read_line(&got, NULL, "--many 2.5e3"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--many 2.5e3"), KD_OK);
     assert_int_equal(got.many, 2500);
 }
 
@@ -102,7 +102,7 @@ static void test_count_suffixes(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char line[40];
         snprintf(line, sizeof line, "--many %s", cases[i].text);
-        assert_int_equal(read_line(&got, NULL, line), KD_OK);
+        assert_int_equal(read_arguments(&got, NULL, line), KD_OK);
         assert_true(got.many == cases[i].count);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
@@ -110,9 +110,9 @@ static void test_count_suffixes(void **state) {
         option_read_count(wrong[i], &end);
         if (end && !*end) fail_msg("%s is read as a count", wrong[i]);
     }
-    assert_int_equal(read_line(&got, NULL, "--number 0.1K"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--number 0.1K"), KD_OK);
     assert_int_equal(got.number, 100);
-    assert_int_equal(read_line(&got, NULL, "--size 0.01Kx1e1"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--size 0.01Kx1e1"), KD_OK);
     assert_true(got.size[0] == 10 && got.size[1] == 10);
 }
 
@@ -161,11 +161,11 @@ static void test_size_units(void **state) {
                                         "--bytes 1e30", "--bytes nan", "--bytes 0x1K"};
     values got;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        assert_int_equal(read_line(&got, NULL, cases[i].line), KD_OK);
+        assert_int_equal(read_arguments(&got, NULL, cases[i].line), KD_OK);
         assert_true(got.bytes == cases[i].bytes);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-        assert_int_equal(read_line(&got, NULL, wrong[i]), KD_ERROR_USAGE);
+        assert_int_equal(read_arguments(&got, NULL, wrong[i]), KD_ERROR_USAGE);
         assert_non_null(strstr(kd_last_error(), "K, M, G and T are powers of 1024"));
     }
 }
@@ -173,13 +173,13 @@ static void test_size_units(void **state) {
 static void test_automatic_numbers(void **state) {
     (void)state;
     values got;
-    assert_int_equal(read_line(&got, NULL, "--bright auto"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--bright auto"), KD_OK);
     assert_true(got.real != got.real);
-    assert_int_equal(read_line(&got, NULL, "--bright -2"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--bright -2"), KD_OK);
     assert_true(got.real == -2);
-    assert_int_equal(read_line(&got, NULL, "--bright Auto"), KD_ERROR_USAGE);
+    assert_int_equal(read_arguments(&got, NULL, "--bright Auto"), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "from -4 to 4, or auto"));
-    assert_int_equal(read_line(&got, NULL, "--real auto"), KD_ERROR_USAGE);
+    assert_int_equal(read_arguments(&got, NULL, "--real auto"), KD_ERROR_USAGE);
 }
 
 static void test_misuse_is_rejected(void **state) {
@@ -234,7 +234,7 @@ static void test_misuse_is_rejected(void **state) {
                                         "--precise ."};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         values got;
-        const kd_status status = read_line(&got, NULL, lines[i]);
+        const kd_status status = read_arguments(&got, NULL, lines[i]);
         if (status != KD_ERROR_USAGE) fail_msg("%s: accepted", lines[i]);
         assert_null(strchr(kd_last_error(), '\n'));
         assert_true(strlen(kd_last_error()) > 10);
@@ -244,15 +244,15 @@ static void test_misuse_is_rejected(void **state) {
 static void test_messages_suggest_options(void **state) {
     (void)state;
     values got;
-    read_line(&got, NULL, "--numbr 3");
+    read_arguments(&got, NULL, "--numbr 3");
     assert_string_equal(kd_last_error(), "unknown option --numbr, did you mean --number?");
-    read_line(&got, NULL, "--choice blu");
+    read_arguments(&got, NULL, "--choice blu");
     assert_non_null(strstr(kd_last_error(), "red, green or blue; did you mean blue?"));
-    read_line(&got, NULL, "--number 500");
+    read_arguments(&got, NULL, "--number 500");
     assert_string_equal(kd_last_error(), "--number 500: expected a whole number from -5 to 100");
-    read_line(&got, NULL, "--size");
+    read_arguments(&got, NULL, "--size");
     assert_string_equal(kd_last_error(), "option --size needs an argument: --size WxH");
-    read_line(&got, NULL, "--zzzzzzzzzz");
+    read_arguments(&got, NULL, "--zzzzzzzzzz");
     assert_string_equal(kd_last_error(),
                         "unknown option --zzzzzzzzzz; --help=all lists all options");
 }
@@ -261,16 +261,16 @@ static void test_command_line_overrides_environment(void **state) {
     (void)state;
     values got;
     setenv("KD_TEST_NUMBER", "7", 1);
-    assert_int_equal(read_line(&got, NULL, ""), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, ""), KD_OK);
     assert_int_equal(got.number, 7);
-    assert_int_equal(read_line(&got, NULL, "--number 8"), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, "--number 8"), KD_OK);
     assert_int_equal(got.number, 8);
     setenv("KD_TEST_NUMBER", "seven", 1);
-    assert_int_equal(read_line(&got, NULL, ""), KD_ERROR_USAGE);
+    assert_int_equal(read_arguments(&got, NULL, ""), KD_ERROR_USAGE);
     assert_string_equal(kd_last_error(),
                         "KD_TEST_NUMBER=seven: expected a whole number from -5 to 100");
     setenv("KD_TEST_NUMBER", "", 1);
-    assert_int_equal(read_line(&got, NULL, ""), KD_OK);
+    assert_int_equal(read_arguments(&got, NULL, ""), KD_OK);
     assert_int_equal(got.number, 0);
     unsetenv("KD_TEST_NUMBER");
 }

@@ -9,15 +9,15 @@ formats=(png pfm)
 "$program" --version | grep -q 'OpenEXR *[0-9]' && formats+=(exr)
 
 # --- each file has one purpose ---
-sums() { find . -type f -exec sha256sum {} + | grep -vE '/(out|err)$'; }
-refused() { # WORD ARGUMENT...: expects exit code 2 before anything is written
+checksums() { find . -type f -exec sha256sum {} + | grep -vE '/(out|err)$'; }
+expect_rejected() { # WORD ARGUMENT...: expects exit code 2 before anything is written
     local word=$1 before after
     shift
-    before=$(sums)
+    before=$(checksums)
     expect_exit 2 "$program" "$@"
     expect_says err "$word"
-    after=$(sums)
-    [[ $before == "$after" ]] || expect_fail "$* leaves all files as they were"
+    after=$(checksums)
+    [[ $before == "$after" ]] || expect_fail "$* leaves all files unchanged"
 }
 expect_exit 0 "$program" render box.obj "${options[@]}" -o grey.png -o sky.pfm
 printf 'newmtl m\nKd .5 .5 .5\nmap_Kd grey.png\n' >textured.mtl
@@ -30,26 +30,26 @@ expect_exit 0 "$program" photons s.json -q --photons 100 --seed 1 -o b.kdp
 ln -s grey.png link.png
 ln grey.png hard.png
 for output in grey.png ./grey.png link.png hard.png; do
-    refused "would overwrite an input" render s.json "${options[@]}" -o $output
+    expect_rejected "would overwrite an input" render s.json "${options[@]}" -o $output
 done
 for input in s.json textured.obj textured.mtl grey.png; do
-    refused "$input: the output would overwrite" render s.json "${options[@]}" -o new.png --stats $input
-    refused "$input: the output would overwrite" photons s.json -q -o $input
+    expect_rejected "$input: the output would overwrite" render s.json "${options[@]}" -o new.png --stats $input
+    expect_rejected "$input: the output would overwrite" photons s.json -q -o $input
 done
-refused "a.kdp: the output would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
+expect_rejected "a.kdp: the output would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
     -o new.png --stats a.kdp
-refused "overwrite" photons merge a.kdp b.kdp -o b.kdp
-refused "overwrite" photons filter a.kdp -o ./a.kdp
-refused "overwrite" compare grey.png grey.png --diff grey.png
-refused "overwrite" trace s.json --resolution 16x12 --pixel 1,1 --heat grey.png
-refused "overwrite" bench build --models box.obj --json box.obj
-refused "the same file" render s.json "${options[@]}" -o new.png -o ./new.png
-refused "the same file" render s.json "${options[@]}" -o new.png --stats new.png
-refused "the same file" render s.json "${options[@]}" --integrator sppm -o new.png \
+expect_rejected "overwrite" photons merge a.kdp b.kdp -o b.kdp
+expect_rejected "overwrite" photons filter a.kdp -o ./a.kdp
+expect_rejected "overwrite" compare grey.png grey.png --diff grey.png
+expect_rejected "overwrite" trace s.json --resolution 16x12 --pixel 1,1 --heat grey.png
+expect_rejected "overwrite" bench build --models box.obj --json box.obj
+expect_rejected "the same file" render s.json "${options[@]}" -o new.png -o ./new.png
+expect_rejected "the same file" render s.json "${options[@]}" -o new.png --stats new.png
+expect_rejected "the same file" render s.json "${options[@]}" --integrator sppm -o new.png \
     --stats new.png.state
 mkdir report
 cp grey.png report/disc-10.png
-refused "report/disc-10.png" estimate a.kdp s.json --reference report/disc-10.png --report report \
+expect_rejected "report/disc-10.png" estimate a.kdp s.json --reference report/disc-10.png --report report \
     --estimators disc --ladder 10
 # Exceptions: a device may be written to twice, and a state that is resumed is both input and
 # output.
@@ -58,7 +58,7 @@ expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png --resume
 
 # --- reported before rendering, which would take hours here ---
-late() { # WORD ARGUMENT...: expects exit code 1 at once
+expect_failure() { # WORD ARGUMENT...: expects exit code 1 at once
     local word=$1
     shift
     expect_exit 1 timeout 60 "$program" render box.obj -q --resolution 2048x2048 --spp 100000 "$@"
@@ -66,14 +66,14 @@ late() { # WORD ARGUMENT...: expects exit code 1 at once
 }
 mkfifo unread.png
 mkdir folder.png closed
-late "unread.png: cannot write: no program reads from this pipe" -o unread.png
-late "unread.png: cannot write: no program" -o new.png --stats unread.png
-late "folder.png: cannot write: it is a folder" -o folder.png
-late "/proc/new.png: cannot write" -o /proc/new.png
-late "absent/new.png: cannot write: No such file" -o absent/new.png
-late "absent/stats.json: cannot write: No such file" -o new.png --stats absent/stats.json
-late "/dev/full: cannot write: No space left" -o new.png --stats /dev/full
-late "new.png/stats.json: cannot write: Not a directory" -o again.png --stats new.png/stats.json
+expect_failure "unread.png: cannot write: no program reads from this pipe" -o unread.png
+expect_failure "unread.png: cannot write: no program" -o new.png --stats unread.png
+expect_failure "folder.png: cannot write: it is a folder" -o folder.png
+expect_failure "/proc/new.png: cannot write" -o /proc/new.png
+expect_failure "absent/new.png: cannot write: No such file" -o absent/new.png
+expect_failure "absent/stats.json: cannot write: No such file" -o new.png --stats absent/stats.json
+expect_failure "/dev/full: cannot write: No space left" -o new.png --stats /dev/full
+expect_failure "new.png/stats.json: cannot write: Not a directory" -o again.png --stats new.png/stats.json
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
     chmod 755 "$scratch" && chmod 555 closed
     expect_exit 1 timeout 60 setpriv --reuid 65534 --clear-groups "$program" render box.obj -q \
@@ -87,20 +87,20 @@ for limit in 4 5 6 7 8 9 10 12; do
     code=$?
     ((code == 0)) && [[ -s few.png ]] && continue
     ((code == 127)) && continue # too few descriptors for the system's loader
-    ((code == 1 || code == 3)) && [[ ! -e few.png ]] || expect_fail "$limit descriptors (exit $code)"
-    grep -q 'samples per pixel' err && expect_fail "$limit descriptors: told before anything is rendered"
+    ((code == 1 || code == 3)) && [[ ! -e few.png ]] || expect_fail "with $limit descriptors the exit code is 1 or 3 and no picture is written (exit code $code)"
+    grep -q 'samples per pixel' err && expect_fail "with $limit descriptors the error is reported before rendering"
 done
-timeout 60 cat unread.png >heard &
+timeout 60 cat unread.png >received &
 expect_exit 0 timeout 60 "$program" render box.obj "${options[@]}" -o unread.png
 wait
-expect_true "a pipe that somebody reads gets the picture" test "$(head -c 4 heard | tail -c 3)" = PNG
+expect_true "the picture is written to a pipe that has a reader" test "$(head -c 4 received | tail -c 3)" = PNG
 mkdir to
 ln -s to/made.png dangling.png
 expect_exit 0 "$program" render box.obj "${options[@]}" -o dangling.png
-expect_true "a dangling link stays one" test -L dangling.png
-expect_true "what it names is made" test "$(head -c 4 to/made.png | tail -c 3)" = PNG
+expect_true "a dangling symbolic link remains a link" test -L dangling.png
+expect_true "the target of the dangling link is created" test "$(head -c 4 to/made.png | tail -c 3)" = PNG
 ln -s to/made2.png dangling2.png
-refused "the same file" render box.obj "${options[@]}" -o dangling2.png -o to/made2.png
+expect_rejected "the same file" render box.obj "${options[@]}" -o dangling2.png -o to/made2.png
 rm -r to
 
 # --- a full disk ---
@@ -112,22 +112,22 @@ for suffix in "${formats[@]}"; do
     printf old >"limited.$suffix"
     (ulimit -f 8 && exec timeout 60 "$program" render box.obj -q --resolution 256x256 --spp 1 \
         -o "limited.$suffix" >out 2>err)
-    (($? == 1)) || expect_fail "exit 1 at the limit of a file's size, $suffix"
+    (($? == 1)) || expect_fail "exit code 1 if the limit of file sizes is reached, $suffix"
     expect_says err "limited.$suffix: cannot write: File too large"
-    expect_true "limited.$suffix is as it was" test "$(<"limited.$suffix")" = old
+    expect_true "limited.$suffix is unchanged" test "$(<"limited.$suffix")" = old
 done
 
 # --- temporary files of killed programs ---
 printf old >box.png.0.tmp # as kill -9 leaves them
 printf old >box.png.2.tmp
 expect_exit 0 "$program" render box.obj "${options[@]}"
-expect_true "what a killed run has left is gone" test "$(find . -name '*.tmp' | wc -l)" = 0
+expect_true "temporary files of a killed program are removed" test "$(find . -name '*.tmp' | wc -l)" = 0
 exec 9>box.png.0.tmp
 flock -x 9 # another program is writing this file
 expect_exit 0 "$program" render box.obj "${options[@]}"
-expect_true "another's file is left alone" test -e box.png.0.tmp
-expect_true "the picture is there" test "$(head -c 4 box.png | tail -c 3)" = PNG
+expect_true "the temporary file of another program is kept" test -e box.png.0.tmp
+expect_true "the picture is written" test "$(head -c 4 box.png | tail -c 3)" = PNG
 exec 9>&-
 expect_exit 0 "$program" render box.obj "${options[@]}"
-expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
+expect_true "no temporary file remains" test "$(find . -name '*.tmp' | wc -l)" = 0
 expect_done

@@ -29,7 +29,7 @@ ramp("ramp.png", 0)
 ramp("next.png", 1)
 END
 
-peak() { # LIMIT_KIB COMMAND...: expects the peak resident size of COMMAND to be lower
+peak_below() { # LIMIT_KIB COMMAND...: expects the peak resident size of COMMAND to be lower
     local most=$1
     shift
     python3 - "$most" "$@" <<'END'
@@ -40,12 +40,12 @@ print(used, "KiB", file=sys.stderr)
 sys.exit(code or (used > int(sys.argv[1])))
 END
 }
-expect_exit 0 peak 300000 "$program" compare bits.png bits.png
-expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
+expect_exit 0 peak_below 300000 "$program" compare bits.png bits.png
+expect_exit 0 peak_below 300000 "$program" compare bits.png bits.png --metric max
 expect_exit 0 "$program" compare large.png large.png --metric max # must not be rejected as damaged
 expect_says out 0
 expect_exit 0 "$program" compare ramp.png next.png --metric max # differs by one of 65535 steps
-expect_true "16 bits are compared: $(cat out)" awk '{exit !($1 > 1e-6 && $1 < 1e-4)}' out
+expect_true "16-bit pictures are compared exactly: $(cat out)" awk '{exit !($1 > 1e-6 && $1 < 1e-4)}' out
 
 # All textures share one budget.
 cat >two.json <<'END'
@@ -57,13 +57,13 @@ expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png
 expect_exit 4 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 64M
 expect_says err "--max-texture-memory"
 expect_says err "bits.png"
-expect_true "one line: $(cat err)" test "$(wc -l <err)" = 1
+expect_true "one line of error: $(cat err)" test "$(wc -l <err)" = 1
 expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 1G
 
 # A regression: this file must not make the reader hang.
 expect_exit 3 timeout 20 "$program" render gen:blob:100 --env cut_row.hdr -o cut.png
 expect_says err "cut_row.hdr: truncated"
-expect_true "one line" test "$(wc -l <err)" = 1
+expect_true "one line of error" test "$(wc -l <err)" = 1
 printf 'newmtl a\nmap_Kd cut_row.hdr\n' >cut.mtl
 printf 'mtllib cut.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n' >cut.obj
 expect_exit 0 timeout 20 "$program" render cut.obj --resolution 8x8 --spp 1 -o cut.png
@@ -73,7 +73,7 @@ expect_exit 3 timeout 20 "$program" develop cut_row.hdr
 expect_exit 3 timeout 20 "$program" compare cut_row.hdr cut_row.hdr
 
 # During decoding, one signal ends the program soon, and two end it at once.
-signalled() { # TIMES CODE: sends TIMES signals and expects the exit code CODE
+expect_signalled() { # TIMES CODE: sends TIMES signals and expects the exit code CODE
     "$program" render gen:blob:100 --env bits.png --resolution 8x8 --spp 16000000 -o late.png >out 2>err &
     local child=$! i began
     sleep 0.2
@@ -81,10 +81,10 @@ signalled() { # TIMES CODE: sends TIMES signals and expects the exit code CODE
     for ((i = 0; i < $1; ++i)); do kill -TERM $child; sleep 0.05; done
     wait $child
     local code=$? took=$((($(date +%s%N) - began) / 1000000))
-    [[ $code == 130 || $code == "$2" ]] || expect_fail "exit 130 or $2 after $1 signals (it was $code)"
-    ((took < 4000)) || expect_fail "$1 signals end it soon (it took $took ms)"
+    [[ $code == 130 || $code == "$2" ]] || expect_fail "exit code 130 or $2 after $1 signals (it was $code)"
+    ((took < 4000)) || expect_fail "$1 signals end the program within its time limit (it took $took ms)"
 }
 set -m
-signalled 1 130
-signalled 2 143
+expect_signalled 1 130
+expect_signalled 2 143
 expect_done

@@ -156,7 +156,7 @@ static void put_state(const stage *stage) {
     fclose(file);
 }
 
-static void begin(stage *stage, const render_values *base) {
+static void start_rendering(stage *stage, const render_values *base) {
     render_values first = *base;
     uint64_t unused;
     file_view file;
@@ -174,7 +174,7 @@ static void begin(stage *stage, const render_values *base) {
 
 /* Returns true if resuming is rejected with a reason, or gives the bits of a rendering with these
    options from the start. */
-static bool goes_on(stage *stage, const render_values *changed, const char *label) {
+static bool expect_resumes(stage *stage, const render_values *changed, const char *label) {
     uint64_t resumed = 0, whole = 0;
     put_state(stage);
     const kd_status status = render_once(stage, changed, true, &resumed);
@@ -206,7 +206,7 @@ static void change_row(stage *stage, const option_group *group, const option_row
         char label[2 * TEXT];
         snprintf(label, sizeof label, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
-        const bool on_and_on = goes_on(stage, &changed, label);
+        const bool on_and_on = expect_resumes(stage, &changed, label);
         if (row->resume == OPTION_RESUME_FREE && !on_and_on)
             fail_msg("%s is refused: %s", label, kd_last_error());
     }
@@ -227,14 +227,14 @@ static void change_camera(stage *stage) {
         char label[40];
         ((float *)&changed.view)[i] += 0.125f;
         snprintf(label, sizeof label, "number %zu of the camera", i);
-        goes_on(stage, &changed, label);
+        expect_resumes(stage, &changed, label);
     }
 }
 
 static void change_all(stage *stage, const render_values *base) {
     stage->accepted = stage->refused = 0;
-    begin(stage, base);
-    assert_true(goes_on(stage, base, "no change"));
+    start_rendering(stage, base);
+    assert_true(expect_resumes(stage, base, "no change"));
     change_options(stage);
     change_camera(stage);
     assert_true(stage->accepted > 20 && stage->refused > 20);

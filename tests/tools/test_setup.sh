@@ -7,7 +7,7 @@
 . "$source_folder/tools/setup.sh"
 
 here=" command:cmake "
-setup_is_here() { [[ $here == *" $1 "* ]]; }
+setup_installed() { [[ $here == *" $1 "* ]]; }
 setup_system() { echo "$pretended"; }
 # A stand-in for apt-get, which "installs" a package by making its probe succeed.
 mkdir bin
@@ -17,9 +17,9 @@ chmod +x bin/*
 PATH=$scratch/bin:$PATH
 
 absent=$(setup_missing build | tr '\n' ' ')
-expect_true "libraries are missing: $absent" grep -q 'libcjson-dev.*libassimp-dev' <<<"$absent"
-expect_true "what is here is not missing" test "${absent/cmake/}" = "$absent"
-expect_true "tests need more" test "$(setup_missing build tests | wc -l)" -gt \
+expect_true "missing libraries are listed: $absent" grep -q 'libcjson-dev.*libassimp-dev' <<<"$absent"
+expect_true "installed packages are not listed as missing" test "${absent/cmake/}" = "$absent"
+expect_true "the tests need more packages than the build" test "$(setup_missing build tests | wc -l)" -gt \
     "$(setup_missing build | wc -l)"
 
 for pretended in fedora-40 debian-11 ubuntu-22.04 unknown; do
@@ -34,24 +34,24 @@ expect_exit 1 setup_packages build # our apt-get installs nothing
 expect_says err "still not found"
 expect_says calls "update"
 expect_says calls "ninja-build gcc"
-expect_true "what is here is left alone" test "$(grep -cw cmake calls)" = 0
+expect_true "installed packages are not installed again" test "$(grep -cw cmake calls)" = 0
 expect_empty out
 
 rm -f calls
-setup_is_here() { true; }
+setup_installed() { true; }
 expect_exit 0 setup_packages build tests ci
-expect_true "nothing to do, nothing done" test ! -e calls
+expect_true "apt-get is not called if nothing is missing" test ! -e calls
 
 # tools/check omits the nightly tests unless they are requested. It runs in a separate checkout.
 mkdir -p checkout/tools
 cp "$source_folder"/tools/{check,setup.sh} checkout/tools
-echo 'setup_is_here() { true; }' >>checkout/tools/setup.sh
+echo 'setup_installed() { true; }' >>checkout/tools/setup.sh
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
 printf '#!/bin/sh\necho "$@"\n' >bin/ctest
 chmod +x bin/*
 cp "$source_folder"/tools/quickstart checkout/tools
 {
-    echo 'setup_card_is_here() { false; }'
+    echo 'setup_gpu_found() { false; }'
     echo 'setup_nvcc() { echo /here/nvcc; }'
     echo 'setup_build() { mkdir -p "$root/build/bin" && ln -sf "$(type -P true)" "$root/build/bin/kandela"; }'
 } >>checkout/tools/setup.sh
@@ -61,7 +61,7 @@ expect_says err "-DKD_CUDA=ON -DKD_CUDA_ARCHITECTURES=all -DCMAKE_CUDA_COMPILER=
 for arguments in "--cuda box.obj" "box.obj"; do
     # shellcheck disable=SC2086
     expect_exit 0 checkout/tools/quickstart $arguments
-    expect_true "no card, no KD_CUDA: $arguments" test "$(grep -c KD_CUDA err)" = 0
+    expect_true "KD_CUDA is not set without a GPU: $arguments" test "$(grep -c KD_CUDA err)" = 0
 done
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
 
@@ -79,19 +79,19 @@ for arguments in "-L nightly" "-R arm64"; do
     # shellcheck disable=SC2086
     expect_exit 0 checkout/tools/check $arguments
     expect_says out "$arguments"
-    expect_true "all of: $arguments" test "$(grep -c -e -LE out)" = 0
+    expect_true "no tests are excluded for: $arguments" test "$(grep -c -e -LE out)" = 0
 done
 # A CUDA compiler: none without a card unless requested; else the installed one; else a downloaded
 # one.
 setup_nvcc() { echo /somewhere/nvcc; }
-setup_card_is_here() { false; }
+setup_gpu_found() { false; }
 expect_exit 0 setup_cuda nvcc
 expect_empty out
 expect_says err "no NVIDIA GPU found"
 expect_says err "--cuda-all builds the kernels anyway"
 expect_exit 0 setup_cuda nvcc always
 expect_says out "/somewhere/nvcc"
-setup_card_is_here() { true; }
+setup_gpu_found() { true; }
 expect_exit 0 setup_cuda nvcc
 expect_says out "/somewhere/nvcc"
 setup_nvcc() { false; }
@@ -108,5 +108,5 @@ expect_says pip "nvidia-cuda-nvcc==13"
 rm pip
 expect_exit 0 setup_cuda nvcc
 expect_says out "nvidia/cu13/bin/nvcc"
-expect_true "what was fetched is kept" test ! -e pip
+expect_true "a downloaded compiler is not downloaded again" test ! -e pip
 expect_done

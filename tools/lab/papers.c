@@ -206,7 +206,7 @@ static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
 }
 
 /* Sets a remark if the case does not fit into the machine's memory. */
-static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t available, int on) {
+static void omit_if_too_large(paper_row *row, uint64_t needed, uint64_t available, int on) {
     char text[PAPER_REMARK];
     if (needed <= available) return;
     snprintf(text, sizeof text, "needs %.0f GB", (double)needed * 1e-9 + 0.5);
@@ -234,12 +234,12 @@ kd_status paper_measure_build(const paper_table *table, paper_row *row, const ch
     paper_row_begin(row, table, builder, count, dims);
     if (options->split == POINTTREE_WIDEST)
         row->measured[TABLE_CPU].variant = row->measured[TABLE_CUDA].variant = "widest";
-    if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
+    if (table->on_cpu) omit_if_too_large(row, needed, host, TABLE_CPU);
     if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
         paper_row_leave(row, TABLE_CUDA, "CPU alone");
     if (row->measured[TABLE_CUDA].runs && device_find(&device, "cuda:0") == KD_OK)
-        leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
-                                device.memory_bytes, TABLE_CUDA);
+        omit_if_too_large(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
+                          device.memory_bytes, TABLE_CUDA);
     const bool on_cpu = row->measured[TABLE_CPU].runs > 0,
                on_cuda = row->measured[TABLE_CUDA].runs > 0;
     bench_cloud cloud;

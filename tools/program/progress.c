@@ -27,7 +27,7 @@ static bool stage_is_preparation(const char *stage) {
 
 /* Exits if a decoder or a builder does not check for cancellation and there is no result to
    save. */
-static void leave_silently(int number) {
+static void exit_silently(int number) {
     (void)number;
     if (!keeps_results || stage_is_preparation(interrupted->stage)) signals_leave(KD_INTERRUPTED);
 }
@@ -35,7 +35,7 @@ static void leave_silently(int number) {
 static void cancel(int number) {
     if (signals++) signals_leave(128 + number);
     atomic_store(&interrupted->cancelled, true);
-    signals_after(PATIENCE, leave_silently);
+    signals_after(PATIENCE, exit_silently);
 }
 
 void interrupt_watch(job_control *job, bool keep) {

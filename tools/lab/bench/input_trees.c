@@ -101,7 +101,7 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
         double seconds[POINT_STAGES], whole = 0;
         point_build_stages_clear(&stages);
         KD_TRY_GOTO(builder->build(&marked));
-        if (stages.stretches == 0) goto done; /* the builder does not report stages */
+        if (stages.intervals == 0) goto done; /* the builder does not report stages */
         KD_TRY_GOTO(point_build_stages_read(&stages, seconds));
         for (int i = 0; i < POINT_STAGES; ++i) whole += seconds[i];
         if (run > 0 && whole >= minimum) continue;

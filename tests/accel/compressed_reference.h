@@ -7,30 +7,30 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-typedef struct oracle_tree {
+typedef struct compressed_reference {
     uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL if the tree has no compressed form */
     uint64_t unit_count;
     uint32_t nodes, leaves, depth;
     uint64_t triangles; /* total of all leaves */
-} oracle_tree;
+} compressed_reference;
 
-static inline void oracle_tree_close(oracle_tree *owned) {
+static inline void compressed_reference_close(compressed_reference *owned) {
     memory_free(owned->units);
     memset(owned, 0, sizeof *owned);
 }
 
 /* Some of the triangles of a leaf, clipped to a part of its cell. */
-typedef struct oracle_few {
+typedef struct clipped_group {
     uint32_t which; /* bit i: reference i of the leaf */
     uint32_t count;
     bool flat;      /* some of the boxes are flat along an axis */
     box3 cell, box; /* box: bounds of all boxes */
     box3 boxes[COMPRESSED_FINER_MAX];
-} oracle_few;
+} clipped_group;
 
 /* Counts the boxes on either side of a plane. */
-KD_FN void oracle_count_sides(const oracle_few *set, int axis, float plane, bool at_end,
-                              uint32_t *low, uint32_t *high) {
+KD_FN void count_sides(const clipped_group *set, int axis, float plane, bool at_end, uint32_t *low,
+                       uint32_t *high) {
     *low = *high = 0;
     for (uint32_t i = 0; i < set->count; ++i) {
         const float lo = vec3_axis(set->boxes[i].lo, axis), hi = vec3_axis(set->boxes[i].hi, axis);
@@ -40,7 +40,7 @@ KD_FN void oracle_count_sides(const oracle_few *set, int axis, float plane, bool
 }
 
 /* Finds the best plane to split or cut these triangles; returns false if no split pays. */
-KD_FN bool finer_cut(const oracle_few *set, int *axis, float *plane) {
+KD_FN bool finer_cut(const clipped_group *set, int *axis, float *plane) {
     const sah_costs costs = {0.3f, 1, 1};
     float best = (float)set->count;
     bool found = false;
@@ -55,7 +55,7 @@ KD_FN bool finer_cut(const oracle_few *set, int *axis, float *plane) {
             const bool inside = at > along.lo && at < along.hi;
             uint32_t low, high;
             if (inside ? set->count < COMPRESSED_FINER_MIN : lo < hi) continue;
-            oracle_count_sides(set, k, at, at == along.hi, &low, &high);
+            count_sides(set, k, at, at == along.hi, &low, &high);
             const float cost = sah_split_cost(&costs, &along, at, low, high);
             if (low == 0 || high == 0 || !(cost < best)) continue;
             best = cost;
@@ -68,7 +68,7 @@ KD_FN bool finer_cut(const oracle_few *set, int *axis, float *plane) {
 }
 
 /* Returns the bounds of a leaf's triangles, clipped to its cell, for any number of triangles. */
-KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
+KD_FN box3 leaf_bounds(const tritree_view *tree, tritree_node leaf, box3 cell) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
     box3 box = box3_empty();
     for (uint32_t i = 0; i < tritree_count(leaf); ++i)
@@ -77,8 +77,8 @@ KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cel
 }
 
 /* Collects the boxes of those triangles of the leaf that `which` selects; `ids`: its references. */
-KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint32_t *ids,
-                           uint32_t which, box3 cell) {
+KD_FN void clipped_group_make(clipped_group *out, const tritree_view *tree, const uint32_t *ids,
+                              uint32_t which, box3 cell) {
     out->which = which, out->count = 0, out->flat = false;
     out->cell = cell, out->box = box3_empty();
     for (uint32_t i = 0; compressed_has_next(which, &i); ++i) {
@@ -90,7 +90,7 @@ KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint
 }
 
 /* Returns the triangles on one side of a plane. */
-KD_FN uint32_t oracle_few_side(const oracle_few *set, int axis, float plane, bool high) {
+KD_FN uint32_t clipped_group_side(const clipped_group *set, int axis, float plane, bool high) {
     const bool at_end = plane == vec3_axis(set->box.hi, axis);
     uint32_t side = 0, i = 0;
     for (uint32_t k = 0; compressed_has_next(set->which, &i); ++i, ++k) {
@@ -110,14 +110,14 @@ typedef struct child_list {
 } child_list;
 
 /* Expands the subtree parts[0], an inner node, as planned; returns the number of parts. */
-KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
+KD_FN int open_source(const compressed_source *source, compressed_part *parts) {
     compressed_head head;
     int used = 1;
     parts[0].slots = COMPRESSED_CHILDREN;
     for (int at = 0; at < used; ++at) {
         compressed_part *p = parts + at;
         const uint64_t plan = source->at[p->item.node].plan;
-        const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
+        const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_slots_used(plan, p->slots);
         p->low = p->high = p->lane = COMPRESSED_NOWHERE;
         if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
         const tritree_node node = source->at[p->item.node].node;
@@ -139,7 +139,7 @@ KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
 }
 
 /* Lists the parts that become children, low sides first; returns their number. */
-KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
+KD_FN int list_items(const compressed_part *parts, uint8_t *list) {
     uint8_t stack[COMPRESSED_CHILDREN];
     int waiting = 0, count = 0, at = 0;
     for (;;) {
@@ -155,11 +155,11 @@ KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
 }
 
 /* Assigns lanes to the parts that are children. */
-KD_FN void take_lanes(const compressed_source *source, compressed_part *parts, child_list *out) {
+KD_FN void assign_lanes(const compressed_source *source, compressed_part *parts, child_list *out) {
     uint32_t priority[COMPRESSED_CHILDREN];
     uint8_t list[COMPRESSED_CHILDREN];
     compressed_head head;
-    out->count = oracle_list(parts, list);
+    out->count = list_items(parts, list);
     for (int i = 0; i < out->count; ++i) {
         compressed_item *item = &parts[list[i]].item;
         priority[i] = compressed_priority(source->at[item->node].box,
@@ -179,8 +179,8 @@ KD_FN void take_lanes(const compressed_source *source, compressed_part *parts, c
 }
 
 /* Distributes the references of a large leaf among children. */
-KD_FN void share_out_leaf(const compressed_source *source, const compressed_item *parent,
-                          child_list *out) {
+KD_FN void split_leaf_slots(const compressed_source *source, const compressed_item *parent,
+                            child_list *out) {
     const box3 nothing = box3_empty();
     out->count = (int)compressed_shares(parent->count);
     for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
@@ -197,17 +197,17 @@ KD_FN void share_out_leaf(const compressed_source *source, const compressed_item
     for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
 }
 
-KD_FN void oracle_children_find(const compressed_source *source, const compressed_item *item,
-                                child_list *out) {
+KD_FN void find_children(const compressed_source *source, const compressed_item *item,
+                         child_list *out) {
     if (item->count) {
-        share_out_leaf(source, item, out);
+        split_leaf_slots(source, item, out);
     } else {
         compressed_part parts[COMPRESSED_OPENED];
         compressed_head head;
         parts[0].item = *item;
         compressed_resolve(source, &parts[0].item, &head);
-        oracle_open(source, parts);
-        take_lanes(source, parts, out);
+        open_source(source, parts);
+        assign_lanes(source, parts, out);
         for (int octant = 0; octant < 4; ++octant)
             out->order[octant] = compressed_order(parts, octant);
     }
@@ -216,7 +216,7 @@ KD_FN void oracle_children_find(const compressed_source *source, const compresse
 }
 
 /* Returns the offset of a child in the block of all children, in units. */
-KD_FN uint32_t oracle_place(const child_list *list, int lane) {
+KD_FN uint32_t lane_place(const child_list *list, int lane) {
     uint32_t nodes = 0, leaves = 0;
     for (int i = 0; i < COMPRESSED_CHILDREN && i < lane; ++i)
         if (list->triangles[i])
@@ -228,7 +228,7 @@ KD_FN uint32_t oracle_place(const child_list *list, int lane) {
 }
 
 /* Returns the units of the block, a multiple of COMPRESSED_NODE_UNITS. */
-KD_FN uint32_t oracle_block_units(const child_list *list) {
+KD_FN uint32_t block_units(const child_list *list) {
     uint32_t units = 0;
     for (int i = 0; i < list->count; ++i)
         units += list->triangles[i] ? compressed_leaf_units(list->triangles[i])
@@ -237,8 +237,8 @@ KD_FN uint32_t oracle_block_units(const child_list *list) {
 }
 
 /* Encodes a node whose children's block begins at unit `base`. */
-KD_FN void oracle_node_make(const compressed_source *source, const child_list *list, uint32_t base,
-                            compressed_node *out) {
+KD_FN void write_node(const compressed_source *source, const child_list *list, uint32_t base,
+                      compressed_node *out) {
     box3 box = box3_empty();
     for (int lane = 0; lane < list->count; ++lane) box3_join(&box, list->boxes[lane]);
     const float side = float_max(vec3_largest(box3_size(box)), source->min_side);
@@ -261,7 +261,7 @@ KD_FN void oracle_node_make(const compressed_source *source, const child_list *l
     }
     for (int octant = 0; octant < 4; ++octant) {
         for (int lane = 0; lane < list->count; ++lane)
-            out->rows[octant].meta[lane] = (uint8_t)(128 | oracle_place(list, lane));
+            out->rows[octant].meta[lane] = (uint8_t)(128 | lane_place(list, lane));
         out->rows[octant].base =
             (uint32_t)list->inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
         out->rows[octant].order = list->order[octant];
@@ -284,7 +284,7 @@ typedef struct maker {
     uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
     compressed_item *items; /* in order of their level */
     uint32_t *places;       /* position of each item's node, in units */
-    oracle_tree *out;
+    compressed_reference *out;
 } maker;
 
 /* Adds two nodes; *left: the first. */
@@ -317,9 +317,9 @@ static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uin
 }
 
 /* Splits the triangles of a leaf with references `ids` below a node of the refined tree. */
-static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const oracle_few *few,
-                                uint32_t level) {
-    oracle_few part;
+static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids,
+                                const clipped_group *few, uint32_t level) {
+    clipped_group part;
     int axis = 0;
     float plane = 0;
     uint32_t left = 0;
@@ -331,7 +331,8 @@ static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, cons
     for (uint32_t side = 0; side < 2; ++side) {
         box3 cell = few->cell;
         vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
-        oracle_few_make(&part, &m->tree, ids, oracle_few_side(few, axis, plane, side == 1), cell);
+        clipped_group_make(&part, &m->tree, ids, clipped_group_side(few, axis, plane, side == 1),
+                           cell);
         part.flat = few->flat;
         KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
     }
@@ -342,10 +343,10 @@ static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
     const tritree_node node = m->tree.nodes[at];
     if (tritree_is_leaf(node)) {
         const uint32_t *ids = m->tree.references + tritree_first(node);
-        oracle_few few;
-        m->at[at].box = oracle_leaf_box(&m->tree, node, cell);
+        clipped_group few;
+        m->at[at].box = leaf_bounds(&m->tree, node, cell);
         if (!compressed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
-        oracle_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        clipped_group_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
         return cut_few(m, at, ids, &few, 0);
     }
     for (uint32_t side = 0; side < 2; ++side) {
@@ -408,7 +409,7 @@ static inline void fill_leaf(const maker *m, const compressed_item *item, uint32
 }
 
 static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
-    oracle_tree *out = m->out;
+    compressed_reference *out = m->out;
     if (items > m->item_capacity) {
         KD_TRY(KD_GROW(m->items, m->item_capacity, 2 * items));
         KD_TRY(KD_GROW(m->places, m->item_capacity, 2 * items));
@@ -423,19 +424,19 @@ static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
 
 /* Encodes item i: its node and leaves. Its children that are nodes become items. */
 static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
-    oracle_tree *out = m->out;
+    compressed_reference *out = m->out;
     child_list children;
     compressed_node node;
-    oracle_children_find(&m->from, &m->items[i], &children);
-    const uint64_t base = out->unit_count, units = oracle_block_units(&children);
+    find_children(&m->from, &m->items[i], &children);
+    const uint64_t base = out->unit_count, units = block_units(&children);
     if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large for the compressed form */
     KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
     memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
     out->unit_count += units;
-    oracle_node_make(&m->from, &children, (uint32_t)base, &node);
+    write_node(&m->from, &children, (uint32_t)base, &node);
     memcpy(out->units + COMPRESSED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
     for (int lane = 0; lane < children.count; ++lane) {
-        const uint32_t unit = (uint32_t)base + oracle_place(&children, lane);
+        const uint32_t unit = (uint32_t)base + lane_place(&children, lane);
         if (children.triangles[lane]) {
             fill_leaf(m, &children.items[lane], children.triangles[lane],
                       out->units + COMPRESSED_UNIT * (uint64_t)unit);
@@ -452,7 +453,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
 
 static inline kd_status make_levels(maker *m) {
     uint64_t made = 0, end = 1;
-    oracle_tree *out = m->out;
+    compressed_reference *out = m->out;
     KD_TRY(grow(m, 1, COMPRESSED_NODE_UNITS));
     out->unit_count = COMPRESSED_NODE_UNITS;
     memset(&m->items[0], 0, sizeof m->items[0]);
@@ -467,7 +468,7 @@ static inline kd_status make_levels(maker *m) {
         ++out->depth;
     }
     if (made < end || out->nodes < made) {
-        oracle_tree_close(out);
+        compressed_reference_close(out);
         return KD_OK;
     }
     memset(out->units + COMPRESSED_UNIT * out->unit_count, 0,
@@ -476,7 +477,8 @@ static inline kd_status make_levels(maker *m) {
     return KD_OK;
 }
 
-static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *view) {
+static inline kd_status compressed_reference_open(compressed_reference *out,
+                                                  const tritree_view *view) {
     maker m;
     memset(&m, 0, sizeof m);
     memset(out, 0, sizeof *out);
@@ -488,7 +490,7 @@ static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *v
         measure_all(&m);
         status = make_levels(&m);
     }
-    if (status != KD_OK) oracle_tree_close(out);
+    if (status != KD_OK) compressed_reference_close(out);
     memory_free(m.at);
     memory_free(m.references);
     memory_free(m.items);

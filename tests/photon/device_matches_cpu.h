@@ -1,26 +1,26 @@
 /* Renders on a CUDA device and on the CPU, and expects the same picture. */
-#ifndef KD_TESTS_PHOTON_SAME_THERE_H
-#define KD_TESTS_PHOTON_SAME_THERE_H
+#ifndef KD_TESTS_PHOTON_DEVICE_MATCHES_CPU_H
+#define KD_TESTS_PHOTON_DEVICE_MATCHES_CPU_H
 #include "render/api/render.h"
 #include "tests/gpu.h"
 
-typedef struct finished {
+typedef struct run_result {
     frame_statistics frame;
     uint64_t image;
     int32_t samples;
     kd_status status;
-} finished;
+} run_result;
 
-static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *device, const render_keeping *keeping,
-                                job_control *job) {
+static inline run_result run_on_device(const char *path, const kd_render_options *options,
+                                       const char *device, const render_keeping *keeping,
+                                       job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
     assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
     snprintf(used.device, sizeof used.device, "%s", device);
     render_result result;
-    finished end;
+    run_result end;
     memset(&end, 0, sizeof end);
     end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
@@ -38,7 +38,7 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_equal(const char *path, const kd_render_options *options,
-                                const finished *cpu, const finished *result) {
+                                const run_result *cpu, const run_result *result) {
     const frame_statistics *a = &cpu->frame, *b = &result->frame;
     assert_int_equal(cpu->status, KD_OK);
     assert_int_equal(result->status, KD_OK);
@@ -60,8 +60,8 @@ static inline void expect_equal(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_same(const char *path, const kd_render_options *options) {
-    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
-    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    const run_result cpu = run_on_device(path, options, "cpu", NULL, NULL);
+    const run_result result = run_on_device(path, options, "cuda:0", NULL, NULL);
     expect_equal(path, options, &cpu, &result);
 }
 
