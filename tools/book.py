@@ -83,7 +83,7 @@ def check_quote(root, path, function, lines):
     places = bodies(text, function) if function else [text]
     if not places:
         return f"{path} defines no {function}"
-    if not any(stands_in(lines, place) for place in places):
+    if not any(is_inside(lines, place) for place in places):
         return f"the quote is not in {path}" + (f", function {function}" if function else "")
     return None
 
