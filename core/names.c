@@ -40,3 +40,23 @@ void nearest_consider(const char **best, const char *word, const char *candidate
     if (distance > 1 + (int)strlen(word) / 3 || distance >= (int)strlen(candidate)) return;
     if (!*best || distance < nearest_distance(word, *best)) *best = candidate;
 }
+
+/* Returns the size of the UTF-8 character at `at`, 0 if it is invalid. */
+static int character_bytes(const unsigned char *at) {
+    const int more = at[0] < 0x80                    ? 0
+                     : at[0] >= 0xc2 && at[0] < 0xe0 ? 1
+                     : (at[0] & 0xf0) == 0xe0        ? 2
+                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
+                                                     : -1;
+    for (int i = 1; i <= more; ++i)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    return more + 1;
+}
+
+void name_make_utf8(char *name) {
+    for (char *at = name; *at;) {
+        const int bytes = character_bytes((const unsigned char *)at);
+        if (bytes == 0) *at = '?';
+        at += bytes ? bytes : 1;
+    }
+}

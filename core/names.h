@@ -1,5 +1,5 @@
-/* Names given by a caller: the value "auto" of options and public structs, and suggestions ("did
-   you mean") for unknown names. */
+/* Names given by a caller: the value "auto" of options and public structs, suggestions ("did you
+   mean") for unknown names, and names written as UTF-8. */
 #ifndef KD_CORE_NAMES_H
 #define KD_CORE_NAMES_H
 #include <stdbool.h>
@@ -22,6 +22,10 @@ int nearest_distance(const char *a, const char *b);
    Start with *best = NULL and call once per candidate. The first of equally close candidates is
    kept. */
 void nearest_consider(const char **best, const char *word, const char *candidate);
+
+/* Replaces each byte of `name` that is not part of a UTF-8 character by a question mark. Names of
+   files may have any encoding; JSON requires UTF-8. */
+void name_make_utf8(char *name);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "core/device/device_memory.h"
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "scenes/describe/render_options.h"
 #include <cjson/cJSON.h>
@@ -51,6 +52,12 @@ static void add_run(cJSON *root, const stats_input *input) {
     add_count(root, "device_peak_bytes", device_memory_peak_bytes());
 }
 
+static cJSON *string_create(const char *text) {
+    cJSON *made = cJSON_CreateString(text);
+    if (made) name_make_utf8(made->valuestring);
+    return made;
+}
+
 /* Returns a number, a string or an array of numbers. */
 static cJSON *option_value(const option_row *row, const void *field) {
     char text[OPTION_TEXT_BYTES];
@@ -71,7 +78,7 @@ static cJSON *option_value(const option_row *row, const void *field) {
     case OPTION_TEXT:
     case OPTION_LIST: break;
     }
-    return row->kind == OPTION_TEXT && !text[0] ? cJSON_CreateNull() : cJSON_CreateString(text);
+    return row->kind == OPTION_TEXT && !text[0] ? cJSON_CreateNull() : string_create(text);
 }
 
 static void add_options(cJSON *root, const kd_render_options *options) {
@@ -170,7 +177,7 @@ kd_status stats_write(const char *path, const stats_input *input) {
     if (root) {
         add_run(root, input);
         cJSON *named = cJSON_AddObjectToObject(root, "scene");
-        cJSON_AddStringToObject(named, "name", input->scene);
+        cJSON_AddItemToObject(named, "name", string_create(input->scene));
         add_tree(root, input->result);
         add_light(root, input->result);
         add_ranks(root, input->result);

@@ -1,36 +1,14 @@
+#include "core/names.h"
 #include "scenes/check/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Returns the size of the UTF-8 character at `at`, 0 if it is invalid. */
-static int character_bytes(const unsigned char *at) {
-    const int more = at[0] < 0x80                    ? 0
-                     : at[0] >= 0xc2 && at[0] < 0xe0 ? 1
-                     : (at[0] & 0xf0) == 0xe0        ? 2
-                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
-                                                     : -1;
-    for (int i = 1; i <= more; ++i)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    return more + 1;
-}
-
-/* File names may have any encoding; JSON requires UTF-8. */
 static bool string_add(cJSON *json, const char *key, const char *text) {
-    const size_t bytes = strlen(text) + 1;
-    char *clean = (char *)malloc(bytes);
-    if (!clean) return false;
-    memcpy(clean, text, bytes);
-    for (char *c = clean; *c;) {
-        const int length = character_bytes((const unsigned char *)c);
-        if (length == 0) *c = '?';
-        c += length ? length : 1;
-    }
-    const bool added = cJSON_AddStringToObject(json, key, clean) != NULL;
-    free(clean);
-    return added;
+    cJSON *added = cJSON_AddStringToObject(json, key, text);
+    if (added) name_make_utf8(added->valuestring);
+    return added != NULL;
 }
 
 const char *check_severity_name(check_severity severity) {

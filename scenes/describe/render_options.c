@@ -156,9 +156,9 @@ const option_row render_device_rows[] = {
      .help = "CPU threads; 0: all cores"},
     {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "MODE", .initial = "auto",
      .choice = rank_maps_name, CHECKED,
-     .help =
-         "photon maps of several devices or ranks: all photons in each (whole), or a part in each "
-         "(apart), which needs less memory"},
+     .help = "photon maps of several devices or ranks: all photons in each (whole), or to save "
+             "memory a "
+             "part in each (apart)"},
     END};
 
 const option_row render_lab_rows[] = {

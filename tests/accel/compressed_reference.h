@@ -1,7 +1,7 @@
 /* Compresses a tree (accel/wide/compressed_form.h) level by level on the CPU, in the simplest way.
    Reference for compressed_make.cu, which must produce the same bytes. */
-#ifndef KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
-#define KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
+#ifndef KD_TESTS_ACCEL_COMPRESSED_REFERENCE_H
+#define KD_TESTS_ACCEL_COMPRESSED_REFERENCE_H
 #include "accel/wide/compressed_measure.h"
 #include "accel/wide/compressed_node.h"
 #include "core/memory.h"
@@ -9,9 +9,8 @@
 
 typedef struct compressed_reference {
     uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL if the tree has no compressed form */
-    uint64_t unit_count;
+    uint64_t unit_count, triangles; /* triangles: total of all leaves */
     uint32_t nodes, leaves, depth;
-    uint64_t triangles; /* total of all leaves */
 } compressed_reference;
 
 static inline void compressed_reference_close(compressed_reference *owned) {

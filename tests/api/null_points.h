@@ -168,8 +168,8 @@ CALL(points_self_within) {
     return kd_points_self_within(ARG(0, points), ARG(1, &query), order_out, ARG(3, offsets),
                                  ARG(4, ids), ARG(5, dist2));
 }
-static double ignore_call(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
-    (void)context, (void)query, (void)id, (void)dist2;
+static double ignore_call(void *context, uint64_t index, uint64_t id, double dist2, double bound) {
+    (void)context, (void)index, (void)id, (void)dist2;
     return bound;
 }
 CALL(points_visit) {

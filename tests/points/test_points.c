@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Neighbours by definition: all points sorted by (dist2, index). */
-static void brute_force(const kd_point_array *points, const kd_point_array *queries, uint64_t q,
+static void brute_force(const kd_point_array *points, const kd_point_array *from, uint64_t q,
                         uint64_t point_stride, uint64_t query_stride) {
     for (uint32_t i = 0; i < points->count; ++i) {
         double sum = 0;
@@ -61,8 +61,7 @@ static void brute_force(const kd_point_array *points, const kd_point_array *quer
         for (uint32_t axis = 0; axis < points->dims; ++axis) {
             const double p =
                 scalar_at(points->coordinates, i * point_stride + axis, points->scalar);
-            const double x =
-                scalar_at(queries->coordinates, q * query_stride + axis, points->scalar);
+            const double x = scalar_at(from->coordinates, q * query_stride + axis, points->scalar);
             const float d = (float)x - (float)p;
             sum_float = sum_float + d * d;
             sum = sum + (x - p) * (x - p);

@@ -81,5 +81,5 @@ grep -q ' parts: ' "$work/answer" && grep -q ' copies: ' "$work/answer" && grep 
 compile "$source/examples/ray_shadows.c" "$work/ray_shadows"
 "$work/ray_shadows" 2> "$work/figures" > "$work/picture.pgm"
 cat "$work/figures"
-awk '{ exit !($1 > 10000 && $5 > 1000 && $5 < $1 / 2) }' "$work/figures"
+awk '{ exit !($1 > 10000 && $6 > 1000 && $6 < $1 / 2) }' "$work/figures"
 [ "$(wc -c < "$work/picture.pgm")" -eq $((240 * 240 + 15)) ]

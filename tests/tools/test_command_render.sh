@@ -283,4 +283,7 @@ expect_says err keep.pfm
 expect_empty out
 expect_true "the existing file is unchanged" test "$(cat keep.pfm)" = old
 expect_true "no temporary file remains" test "$(find . -name '*.tmp' | wc -l)" = 0
+cp box.obj $'odd\xff.obj' # the names of files may have any encoding; JSON requires UTF-8
+expect_exit 0 "$program" render $'odd\xff.obj' -q --resolution 8x8 --spp 1 -o odd.png --stats odd.json
+expect_says odd.json '"odd?.obj"'
 expect_done

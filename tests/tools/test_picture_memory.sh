@@ -40,8 +40,8 @@ print(used, "KiB", file=sys.stderr)
 sys.exit(code or (used > int(sys.argv[1])))
 END
 }
-expect_exit 0 peak_below 300000 "$program" compare bits.png bits.png
-expect_exit 0 peak_below 300000 "$program" compare bits.png bits.png --metric max
+expect_exit 0 peak_below 400000 "$program" compare bits.png bits.png
+expect_exit 0 peak_below 400000 "$program" compare bits.png bits.png --metric max
 expect_exit 0 "$program" compare large.png large.png --metric max # must not be rejected as damaged
 expect_says out 0
 expect_exit 0 "$program" compare ramp.png next.png --metric max # differs by one of 65535 steps
