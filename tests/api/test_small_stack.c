@@ -183,7 +183,7 @@ static void every_function_is_called(void **state) {
         }
         free(text);
     }
-    assert_true(found > 60);
+    assert_true(found > 50);
 }
 
 /* --- how much of the stack was used ----------------------------------------------------------- */
