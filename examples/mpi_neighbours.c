@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
     kd_points *tree = NULL;
     kd_points_options options;
     kd_points_query query;
+    kd_points_rows rows;
     kd_points_info info;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -45,7 +46,10 @@ int main(int argc, char **argv) {
     start = MPI_Wtime();
     check(kd_points_open_distributed(&tree, &query.points, &options, MPI_COMM_WORLD));
     built = MPI_Wtime();
-    check(kd_points_nearest64(tree, &query, 2, ids, dist2, NULL)); /* itself and the nearest */
+    kd_points_rows_default(&rows);
+    rows.ids64 = ids;
+    rows.dist2 = dist2;
+    check(kd_points_search_nearest(tree, &query, 2, &rows)); /* itself and the nearest */
     queries = MPI_Wtime();
     for (i = 0; i < count; ++i) sum += sqrt((double)dist2[2 * i + 1]);
     seconds[0] = built - start;

@@ -102,10 +102,10 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
 }
 
 static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
-    const points_rows *out = &call->out;
+    const kd_points_rows *out = &call->out;
     const bool none = number == KD_NO_POINT64;
     if (call->names && !none) number = call->names[number - call->parts->first];
-    if (out->wide) out->wide[at] = number;
+    if (out->ids64) out->ids64[at] = number;
     if (out->ids) out->ids[at] = none ? KD_NO_POINT : (uint32_t)number;
     if (!out->dist2) return;
     if (call->parts->scalar == POINT_DOUBLE)
@@ -131,13 +131,13 @@ static void merge_row(merging *work, uint64_t i) {
     if (call->kind == POINTS_COUNT) {
         uint64_t sum = 0;
         for (const merge_run *run = begin; run < end; ++run) sum += run->end - run->at;
-        call->out.sums[row] = sum - (call->self ? 1 : 0);
+        call->out.offsets[row] = sum - (call->self ? 1 : 0);
         return;
     }
     const bool nearest = call->kind == POINTS_NEAREST;
     const uint64_t k = nearest ? call->k - (call->self ? 1 : 0) : 0;
-    const uint64_t to = nearest ? row * k : call->offsets[row];
-    const uint64_t capacity = nearest ? k : call->offsets[row + 1] - to;
+    const uint64_t to = nearest ? row * k : call->out.offsets[row];
+    const uint64_t capacity = nearest ? k : call->out.offsets[row + 1] - to;
     if (!nearest && !fits(work, begin, end, capacity)) {
         atomic_store(&work->misfit, true);
         return;
@@ -180,7 +180,8 @@ static const void *scalars_at(const kd_point_array *points, uint64_t i) {
 
 static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
     const point_box *box = &call->parts->all[part].box;
-    const void *lo = scalars_at(&call->query.points, query), *hi = scalars_at(&call->hi, query);
+    const void *lo = scalars_at(&call->query.points, query);
+    const void *hi = scalars_at(&call->query.hi, query);
     for (uint32_t axis = 0; axis < call->parts->dims; ++axis)
         if (!(point_coordinate(lo, call->parts->scalar, axis) <= box->hi[axis] &&
               point_coordinate(hi, call->parts->scalar, axis) >= box->lo[axis]))
@@ -252,7 +253,7 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
     const parts_call *call = work->call;
     const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->parts->scalar);
     const uint64_t bytes = call->parts->dims * scalar;
-    const kd_point_array *lo = &call->query.points, *hi = &call->hi;
+    const kd_point_array *lo = &call->query.points, *hi = &call->query.hi;
     memcpy(to,
            (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
            bytes);
@@ -338,7 +339,8 @@ static void next_chunk(parts_call *call) {
     }
     for (uint64_t answers = 0; call->end < count && call->end - call->begin < CHUNK_ANSWERS;) {
         const uint64_t row = parts_row(call, call->end);
-        if (call->offsets) answers += call->offsets[row + 1] - call->offsets[row];
+        if (call->kind == POINTS_FILL)
+            answers += call->out.offsets[row + 1] - call->out.offsets[row];
         if (answers > CHUNK_ANSWERS && call->end > call->begin) break;
         ++call->end;
     }

@@ -113,13 +113,13 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
     KD_TRY(at->dist2.take(at->rows * scalar));
     at->request.ids = at->ids.as<uint32_t>();
     at->request.dist2 = at->dist2.memory;
-    if (call->out.wide) KD_TRY(at->wide.take(at->rows * sizeof(uint64_t)));
+    if (call->out.ids64) KD_TRY(at->wide.take(at->rows * sizeof(uint64_t)));
     return KD_OK;
 }
 
 /* Copies the offsets of the chunk, relative to the first. */
 kd_status stage_begins(chunk *at) {
-    const uint64_t *call_begins = at->call->offsets + at->call->first_row + at->first;
+    const uint64_t *call_begins = at->call->out.offsets + at->call->first_row + at->first;
     uint64_t *begins = NULL;
     KD_TRY(KD_RESERVE(begins, at->count + 1));
     for (uint64_t i = 0; i <= at->count; ++i) begins[i] = call_begins[i] - call_begins[0];
@@ -280,7 +280,7 @@ kd_status write_flags(const chunk *at) {
 }
 
 kd_status give_counts(const chunk *at) {
-    uint64_t *sums = at->call->out.sums + at->call->first_row + at->first;
+    uint64_t *sums = at->call->out.offsets + at->call->first_row + at->first;
     uint32_t *counts = NULL;
     KD_TRY(KD_RESERVE(counts, at->count));
     kd_status status = device_copy(counts, at->request.fill, at->count * sizeof *counts, NULL);
@@ -296,9 +296,9 @@ kd_status give(void *to, uint64_t place, uint64_t bytes, const void *from, uint6
 
 kd_status give_rows(chunk *at) {
     const parts_call *call = at->call;
-    const points_rows *out = &call->out;
+    const kd_points_rows *out = &call->out;
     const uint64_t row = call->first_row + at->first;
-    const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->offsets[row];
+    const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->out.offsets[row];
     const unsigned blocks = cuda_blocks(at->count, BLOCK);
     uint64_t *wide = at->wide.as<uint64_t>();
     if (call->parts->scalar == POINT_DOUBLE)
@@ -308,7 +308,7 @@ kd_status give_rows(chunk *at) {
     KD_CUDA_LAUNCHED("close_rows");
     KD_TRY(write_flags(at));
     KD_TRY(give(out->ids, place, sizeof *out->ids, at->request.ids, at->rows));
-    KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
+    KD_TRY(give(out->ids64, place, sizeof *out->ids64, wide, at->rows));
     KD_TRY(give(out->dist2, place, scalar_bytes(call), at->request.dist2, at->rows));
     if (call->kind == POINTS_NEAREST)
         KD_TRY(give(out->counts, row, sizeof *out->counts, at->request.fill, at->count));
@@ -345,7 +345,7 @@ void size_chunk(chunk *at, uint64_t maximum) {
     at->count = count < left ? count : left;
     at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
     if (call->kind != POINTS_FILL) return;
-    const uint64_t *offsets = call->offsets + call->first_row + at->first;
+    const uint64_t *offsets = call->out.offsets + call->first_row + at->first;
     uint64_t fits = 1, over = at->count + 1; /* binary search: offsets never decrease */
     while (over - fits > 1) {
         const uint64_t middle = fits + (over - fits) / 2;

@@ -26,7 +26,7 @@ static kd_status answer_part(void *context, ranks *comm) {
     call.part = &call.parts->part[comm->rank];
     ranks_part(comm, comm->rank, call.query.points.count, &begin, &end);
     skip_queries(&call.query.points, begin, end);
-    skip_queries(&call.hi, begin, end);
+    if (parts_query_boxes(&call)) skip_queries(&call.query.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
     return parts_results_on_device(call.parts, &call) ? answer_device(&call)
@@ -60,20 +60,20 @@ static kd_status answer_copy(void *context, ranks *comm) {
     ranks_part(comm, comm->rank, query.points.count, &begin, &end);
     skip_queries(&query.points, begin, end);
     query.radii = behind(query.radii, begin * scalar);
-    points_rows to = like->out;
-    const uint64_t at = like->offsets ? like->offsets[begin] : begin * like->k;
+    kd_points_rows to = like->out;
+    const bool nearest = like->kind == POINTS_NEAREST, counts = like->kind == POINTS_COUNT;
+    const uint64_t at = like->kind == POINTS_FILL ? to.offsets[begin] : begin * like->k;
     to.ids = to.ids ? to.ids + at : NULL;
     to.dist2 = to.dist2 ? (char *)to.dist2 + at * scalar : NULL;
     to.counts = to.counts ? to.counts + begin : NULL;
-    const bool nearest = like->kind == POINTS_NEAREST, counts = like->kind == POINTS_COUNT;
     if (!nearest) KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
     for (uint64_t i = begin; like->kind == POINTS_FILL && i <= end; ++i)
-        offsets[i - begin] = like->offsets[i] - at;
-    points_search search = {.kind = like->kind, .k = like->k, .offsets = offsets, .out = to};
-    if (counts) search.out.sums = offsets;
+        offsets[i - begin] = to.offsets[i] - at;
+    points_search search = {.kind = like->kind, .k = like->k, .out = to};
+    search.out.offsets = offsets;
     KD_TRY_GOTO(points_search_tree(tree, &search, &query));
     for (uint64_t i = begin; counts && i < end; ++i)
-        to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
+        to.offsets[i] = offsets[i - begin + 1] - offsets[i - begin];
     if (!counts)
         parts_rename(to.ids, nearest ? (end - begin) * like->k : offsets[end - begin], like->names);
 done:
@@ -90,7 +90,7 @@ static void strip(parts_call *call) {
 
 /* Converts the counts of the rows to offsets. */
 static void sum_rows(const parts_call *call, uint64_t count) {
-    uint64_t *sums = call->out.sums;
+    uint64_t *sums = call->out.offsets;
     if (call->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);
 }
 
@@ -114,16 +114,9 @@ kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checke
 
 /* --- self-queries --------------------------------------------------------------------------- */
 
-typedef struct own_work {
-    const parts_call *like;
-    uint32_t *order;
-    bool skips;
-} own_work;
-
 /* Executes the queries of the points of one part, in the order of its tree. */
 static kd_status query_self(void *context, ranks *comm) {
-    const own_work *work = (const own_work *)context;
-    parts_call call = *work->like;
+    parts_call call = *(const parts_call *)context;
     const points_parts *parts = call.parts;
     const points_part *part = &parts->part[comm->rank];
     const uint64_t count = parts->all[comm->rank].count;
@@ -139,10 +132,10 @@ static kd_status query_self(void *context, ranks *comm) {
     for (uint64_t i = 0; status == KD_OK && i < count; ++i) {
         numbers[i] = part->numbers ? part->numbers[ids[i]] : ids[i];
         rows[i] = numbers[i] - parts->first;
-        if (!work->order) continue;
+        if (!call.out.order) continue;
         const uint64_t place = rows[i];
         rows[i] = part->begin + i;
-        work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
+        call.out.order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
     }
     call.comm = comm;
     call.part = part;
@@ -151,8 +144,8 @@ static kd_status query_self(void *context, ranks *comm) {
     call.query.radii = NULL;
     call.query.coherent = 1;
     call.row_of = rows;
-    call.self = work->skips ? numbers : NULL;
-    call.k += work->skips ? 1 : 0;
+    call.self = call.query.skip_self ? numbers : NULL;
+    call.k += call.query.skip_self ? 1 : 0;
     status = parts_answer(&call, status);
     memory_free(points);
     memory_free(ids);
@@ -162,30 +155,24 @@ static kd_status query_self(void *context, ranks *comm) {
 }
 
 /* Executes the self-query on a single device, as every device has all points. */
-static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
+static kd_status own_of_copy(const parts_call *call) {
     const kd_points *one = call->parts->part[0].tree;
     const uint64_t count = call->parts->count;
-    points_search search = {.kind = call->kind,
-                            .calls = POINTS_SELF,
-                            .k = call->k,
-                            .offsets = call->offsets,
-                            .order = order,
-                            .out = call->out};
+    points_search search = {.kind = call->kind, .k = call->k, .out = call->out};
     KD_TRY(points_search_tree(one, &search, &call->query));
     if (call->kind != POINTS_COUNT)
         parts_rename(call->out.ids,
-                     call->kind == POINTS_NEAREST ? count * call->k : call->offsets[count],
+                     call->kind == POINTS_NEAREST ? count * call->k : call->out.offsets[count],
                      call->names);
-    parts_rename(order, count, call->names);
+    parts_rename(call->out.order, count, call->names);
     return KD_OK;
 }
 
-kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
+kd_status parts_call_self(points_parts *parts, parts_call *call) {
     call->parts = parts;
     strip(call);
-    if (parts->copies) return own_of_copy(call, order);
-    own_work work = {call, order, skips};
-    KD_TRY(ranks_threads_run(parts->size, query_self, &work));
+    if (parts->copies) return own_of_copy(call);
+    KD_TRY(ranks_threads_run(parts->size, query_self, call));
     sum_rows(call, parts->count);
     return KD_OK;
 }

@@ -15,17 +15,15 @@ typedef struct parts_call {
     ranks *comm;
     const points_part *part;
     kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
-    kd_point_array hi;     /* upper corners */
     points_kind kind;
     points_query_calls calls;
     uint32_t k;
-    const uint64_t *offsets; /* of the rows to fill */
-    uint64_t first_row;      /* row of the first query, if `row_of` is NULL; the others follow */
-    const uint64_t *row_of;  /* row of each query; or NULL */
+    uint64_t first_row;     /* row of the first query, if `row_of` is NULL; the others follow */
+    const uint64_t *row_of; /* row of each query; or NULL */
     /* for each query the number of a point to exclude; or NULL */
     const uint64_t *self;
     const uint32_t *names; /* ids to return instead of numbers; or NULL */
-    points_rows out;
+    kd_points_rows out;
     /* state during the call */
     uint64_t begin, end; /* the current chunk of queries */
     bool more;           /* some rank has further chunks */
@@ -85,16 +83,15 @@ KD_DEVICE_CALL(answer_device, (const parts_call *call));
 
 /* --- whole calls ------------------------------------------------------------------------------ */
 
-/* Executes a call of which query, hi, kind, asks, k, offsets, names and out are set; counts become
+/* Executes a call of which query, kind, calls, k, names and out are set; counts become
    offsets. `checked`: result of the argument checks; for a tree shared by processes it is reported
    to all ranks. */
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked);
 /* Returns whether the devices of the parts execute the whole call (answer_device); queries, radii
    and rows may then be in device memory. */
 bool parts_results_on_device(const points_parts *parts, const parts_call *call);
-/* Self-query of a tree in this process. `order`: receives the id of each row's point; NULL: rows
-   are in input order. */
-kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips);
+/* Self-query of a tree in this process. */
+kd_status parts_call_self(points_parts *parts, parts_call *call);
 /* Converts numbers of points to the caller's ids; names may be NULL. */
 void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names);
 

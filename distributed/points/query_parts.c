@@ -125,7 +125,12 @@ static kd_points_query question(const parts_call *call, const serving *at, uint6
     query.scratch_bytes = 0;
     query.stream = NULL;
     query.asynchronous = 0;
-    query.skip_self = 0;
+    query.self = query.skip_self = 0;
+    if (!parts_query_boxes(call)) return query;
+    query.lo = query.hi = query.points;
+    query.points.count = 0;
+    if (count)
+        query.hi.coordinates = (const char *)at->scalars + call->parts->dims * scalar_bytes(call);
     return query;
 }
 
@@ -163,10 +168,9 @@ static void take_numbers(const parts_call *call, serving *at, const uint32_t *id
 }
 
 /* Fills the rows of the queries received; except for the k nearest, at->offsets are known. */
-static kd_status find_rows(const parts_call *call, serving *at, points_search *search,
-                           uint64_t count) {
+static kd_status find_rows(const parts_call *call, serving *at, const kd_points_query *query) {
     const bool nearest = call->kind == POINTS_NEAREST;
-    const kd_points_query query = search->query;
+    const uint64_t count = at->begins[call->parts->size];
     const uint64_t capacity = nearest ? count * call->k : at->offsets[count];
     uint32_t *ids = NULL;
     kd_status status = KD_OK;
@@ -174,10 +178,13 @@ static kd_status find_rows(const parts_call *call, serving *at, points_search *s
     if (!parts_query_boxes(call))
         KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
     if (nearest) KD_TRY_GOTO(KD_RESERVE(at->counts, count));
-    search->kind = call->kind;
-    search->offsets = nearest ? NULL : at->offsets;
-    search->out = (points_rows){.ids = ids, .dist2 = at->dist2, .counts = at->counts};
-    KD_TRY_GOTO(points_search_tree(call->part->tree, search, &query));
+    points_search search = {.kind = call->kind,
+                            .k = call->k,
+                            .out = {.ids = ids,
+                                    .dist2 = at->dist2,
+                                    .counts = at->counts,
+                                    .offsets = nearest ? NULL : at->offsets}};
+    KD_TRY_GOTO(points_search_tree(call->part->tree, &search, query));
     at->offsets[0] = 0;
     for (uint64_t i = 0; nearest && i < count; ++i)
         at->offsets[i + 1] = at->offsets[i] + at->counts[i];
@@ -191,20 +198,12 @@ done:
 /* Executes all queries received, and determines the number of results for each rank. */
 static kd_status find(const parts_call *call, serving *at) {
     const uint64_t count = at->begins[call->parts->size];
-    const bool boxes = parts_query_boxes(call);
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
-    if (!boxes) KD_TRY(take_radii(call, at, count));
+    if (!parts_query_boxes(call)) KD_TRY(take_radii(call, at, count));
     const kd_points_query query = question(call, at, count);
-    points_search search = {.kind = POINTS_COUNT,
-                            .calls = boxes ? POINTS_BOXES : POINTS_QUERIES,
-                            .query = query,
-                            .hi = query.points,
-                            .k = call->k,
-                            .out = {.sums = at->offsets}};
-    if (boxes && count)
-        search.hi.coordinates = (const char *)at->scalars + call->parts->dims * scalar_bytes(call);
+    points_search search = {.kind = POINTS_COUNT, .k = call->k, .out = {.offsets = at->offsets}};
     if (call->kind != POINTS_NEAREST) KD_TRY(points_search_tree(call->part->tree, &search, &query));
-    if (call->kind != POINTS_COUNT) KD_TRY(find_rows(call, at, &search, count));
+    if (call->kind != POINTS_COUNT) KD_TRY(find_rows(call, at, &query));
     if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
     for (uint64_t i = 0; i < count; ++i)
         at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);

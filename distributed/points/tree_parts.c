@@ -369,9 +369,6 @@ static bool is_of_a_device(const void *at) {
 static kd_status check_arrays_of(const kd_points *tree, const points_search *search) {
     const kd_points_query *query = &search->query;
     point_box box;
-    KD_REQUIRE(search->out.wide || search->kind == POINTS_COUNT || !tree->spread.wide,
-               KD_ERROR_USAGE,
-               "the ids of the tree have 64 bits; use the function with the suffix 64");
     KD_TRY(points_check_memory(tree, search, false));
     if (!is_of_a_device(query->radii)) KD_TRY(points_check_radii(tree, query));
     const point_array queries = points_queries(tree, &query->points);
@@ -383,24 +380,24 @@ static kd_status check_arrays_of(const kd_points *tree, const points_search *sea
 static kd_status copy_to_host(host_arrays *arrays, const kd_points *tree, points_search *search,
                               bool keep) {
     kd_points_query *query = &search->query;
-    points_rows *rows = &search->out;
+    kd_points_rows *rows = &search->out;
     const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
-    const caller_array caller = {search->offsets, "offsets", sizeof *search->offsets};
+    const caller_array caller = {rows->offsets, "offsets", sizeof *rows->offsets};
+    const uint64_t offset_bytes = (count + 1) * sizeof *rows->offsets;
     arrays->stream = query->stream ? query->stream : tree->options.stream;
     KD_TRY(caller_memory_check(&caller, 1, false));
-    KD_TRY(host_arrays_in(arrays, (const void **)&search->offsets,
-                          (count + 1) * sizeof *search->offsets));
-    if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(search->offsets, count));
-    const uint64_t answers =
-        search->kind == POINTS_FILL ? search->offsets[count] : count * search->k;
-    KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
+    KD_TRY(search->kind == POINTS_FILL
+               ? host_arrays_in(arrays, (const void **)&rows->offsets, offset_bytes)
+               : host_arrays_out(arrays, (void **)&rows->offsets, offset_bytes));
+    if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(rows->offsets, count));
+    const uint64_t answers = search->kind == POINTS_FILL ? rows->offsets[count] : count * search->k;
     if (keep)
         return device_stream_wait(arrays->stream); /* the streams of other devices do not
                                                       wait */
     KD_TRY(host_arrays_points(arrays, &query->points));
     KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
     KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
-    KD_TRY(host_arrays_out(arrays, (void **)&rows->wide, answers * sizeof *rows->wide));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->ids64, answers * sizeof *rows->ids64));
     KD_TRY(host_arrays_out(arrays, &rows->dist2, answers * scalar));
     return host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts);
 }
@@ -408,11 +405,9 @@ static kd_status copy_to_host(host_arrays *arrays, const kd_points *tree, points
 static parts_call call_of(const kd_points *tree, const points_search *search) {
     const parts_call call = {.parts = tree->parts,
                              .query = search->query,
-                             .hi = search->hi,
                              .kind = search->kind,
                              .calls = search->calls,
                              .k = search->k,
-                             .offsets = search->offsets,
                              .names = tree->renamed,
                              .out = search->out};
     return call;
@@ -435,7 +430,7 @@ static kd_status query_part(const kd_points *tree, const points_search *search) 
 static kd_status check_on_host(const kd_points *tree, const points_search *search, uint64_t rows) {
     KD_TRY(search->checked);
     KD_TRY(points_check_memory(tree, search, true));
-    return search->kind == POINTS_FILL ? points_check_offsets(search->offsets, rows) : KD_OK;
+    return search->kind == POINTS_FILL ? points_check_offsets(search->out.offsets, rows) : KD_OK;
 }
 
 static kd_status query_boxes(const kd_points *tree, const points_search *search) {
@@ -444,9 +439,11 @@ static kd_status query_boxes(const kd_points *tree, const points_search *search)
     if (!tree->parts->copies || checked != KD_OK)
         return parts_call_all(tree->parts, &call, checked);
     points_search one = *search;
-    KD_TRY(points_search_tree(tree->parts->part[0].tree, &one, NULL));
+    kd_points_query query = search->query;
+    query.points.count = 0; /* the corners are in query.lo */
+    KD_TRY(points_search_tree(tree->parts->part[0].tree, &one, &query));
     if (search->kind == POINTS_FILL)
-        parts_rename(search->out.ids, search->offsets[one.query.points.count], tree->renamed);
+        parts_rename(search->out.ids, search->out.offsets[query.lo.count], tree->renamed);
     return KD_OK;
 }
 
@@ -458,7 +455,7 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
                "queries");
     KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
                "self-queries do not support a tree with 64-bit ids; pass the points as queries");
-    return parts_call_self(tree->parts, &call, search->order, search->query.skip_self != 0);
+    return parts_call_self(tree->parts, &call);
 }
 
 static const points_backend backend = {.nearest = query_part,

@@ -40,8 +40,8 @@
 
    Binary compatibility: structs that may grow begin with `struct_size`, the sizeof that the caller
    was compiled with. The inline functions of this header pass it, so a compiled program keeps
-   working with later versions of the library. Bindings for other languages call the _sized
-   functions. */
+   working with later versions of the library. Bindings for other languages call what is exported:
+   the _sized, kd_points_search_ and kd_points_download_nodes functions. */
 #ifndef KANDELA_POINTS_H
 #define KANDELA_POINTS_H
 #include <kandela/status.h>
@@ -102,35 +102,47 @@ typedef struct kd_points_options {
                                 tree. Boxes, and the arrays of self-queries, must then be in host
                                 memory; scratch, asynchronous and stream are ignored */
     uint64_t first_id; /* id of the first of the points that come without ids; the others follow
-                          consecutively. If ids reach 2^32 - 1, only the functions with 64-bit ids
-                          can query the tree. Not supported with copies */
+                          consecutively. If ids reach 2^32 - 1, results take 64-bit ids
+                          (kd_points_rows.ids64). Not supported with copies */
 } kd_points_options;
 
-/* A batch of queries. Initialise with kd_points_query_default, which sets struct_size; new fields
-   are only added at the end. */
+/* A batch of queries: points, all points of the tree (`self`), or boxes (`lo`, `hi`). Initialise
+   with kd_points_query_default, which sets struct_size; new fields are only added at the end. A
+   combination that is not supported returns KD_ERROR_USAGE. */
 typedef struct kd_points_query {
     size_t struct_size;
     kd_point_array points; /* the queries, with the dims and scalar of the tree; `ids` is ignored */
     const void *radii; /* one search radius per query, in the scalar of the tree, >= 0; or NULL */
     double max_radius; /* limit on every search radius, >= 0; default INFINITY: no limit */
     int32_t coherent;  /* non-zero: consecutive queries are close in space; do not sort them */
+    int32_t self;      /* non-zero: every point of the tree is a query, without being copied or
+                          sorted; `points` must be empty and `radii` NULL; scratch and coherent have no
+                          effect. A changed tree on a CPU is rebuilt for each call: call
+                          kd_points_rebuild first */
     char method[16];   /* "auto"; "leaves": leaf index (buckets under bounding boxes); "walk":
                           stack-free traversal of the tree */
     void *scratch; /* the caller's scratch memory, kd_points_scratch_bytes() bytes, 64-byte aligned;
                       NULL: allocated by the call */
     uint64_t scratch_bytes;
     void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
-    int32_t skip_self;    /* non-zero: in self-queries, no point is its own neighbour */
-    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, the
-                             nearest and within_count functions return immediately; their results
-                             are complete once the stream has executed the work of the call. A
-                             query that is not finite then finds nothing. Synchronise before
+    int32_t skip_self;    /* non-zero: with `self`, no point is its own neighbour */
+    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device,
+                             searches for the nearest and counts within a radius return immediately;
+                             their results are complete once the stream has executed the work of the
+                             call. A query that is not finite then finds nothing. Synchronise before
                              kd_points_close */
     double norm;          /* norm of distances: 2 (default), 1 or INFINITY (maximum norm). For 1 and
                              INFINITY, dist2 is the distance itself, not its square */
     double period[8];     /* period of space along each axis; default 0: not periodic. Distances are
                              those to the nearest periodic image; images one period to either side
                              are considered */
+    kd_point_array lo,
+        hi; /* corners of axis-aligned boxes, equally many, with the dims and scalar
+               of the tree; default dims 0: no boxes. A box contains the points with
+               lo <= point <= hi along every axis. Corners may be infinite; a box with
+               a NaN corner contains no point. Then `points` must be empty, `radii`
+               NULL, and max_radius, norm and period have their defaults; only stream
+               has an effect. A changed tree on a CPU is rebuilt for each call */
 } kd_points_query;
 
 /* Statistics of a tree, by kd_points_describe; new fields are only added at the end. */
@@ -224,31 +236,103 @@ static inline void kd_points_describe(const kd_points *tree, kd_points_info *inf
 }
 
 /* Copies the tree to host memory in level order: the children of node i are 2i+1 and 2i+2.
-   `coordinates`: count * dims scalars; `ids`: count; `axes`: the split axis of each node, count
-   (round robin: depth mod dims). Each may be NULL. */
-KD_API kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
-                                    uint8_t *axes);
+   `coordinates`: count * dims scalars; `ids` or `ids64`, not both: count; `axes`: the split axis of
+   each node, count (round robin: depth mod dims). Each may be NULL. A tree with a first_id needs
+   ids64. */
+KD_API kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uint32_t *ids,
+                                          uint64_t *ids64, uint8_t *axes);
+static inline kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
+                                           uint8_t *axes) {
+    return kd_points_download_nodes(tree, coordinates, ids, NULL, axes);
+}
+
+/************************************* Advanced: search **************************************/
+
+/* Queries with all options: points, the points of the tree or boxes, and ids of 32 or 64 bits.
+
+       // For each point of the tree, its 2 nearest other points.
+       kd_status nearest_others(const kd_points *tree, uint64_t *ids, float *dist2) {
+           kd_points_query query;
+           kd_points_rows rows;
+           kd_points_query_default(&query);
+           query.self = query.skip_self = 1;
+           kd_points_rows_default(&rows);
+           rows.ids64 = ids;
+           rows.dist2 = dist2;
+           return kd_points_search_nearest(tree, &query, 2, &rows);
+       }
+
+   Row i of the results is that of query i: point i, box i, or with `self` input point i (the i-th
+   remaining point, in order of insertion, of a changed tree). Results with `self` are those of a
+   copy of the points as queries. */
+
+/* The arrays for the results, which the caller owns. Initialise with kd_points_rows_default; new
+   fields are only added at the end. Each may be NULL; an array that the call does not use must
+   be. */
+typedef struct kd_points_rows {
+    size_t struct_size;
+    uint32_t *ids;    /* ids of the points found */
+    uint64_t *ids64;  /* the same with 64 bits, instead of `ids`. If the ids of a tree reach 2^32 -
+                         1,  because of first_id or of the number of its points, `ids` must be NULL */
+    void *dist2;      /* squared distances of the points found, in the scalar of the tree; NULL for
+                         boxes */
+    uint32_t *counts; /* number of neighbours found in each row; kd_points_search_nearest only */
+    uint32_t *order; /* with `self`, one entry per point: rows come in the order that is cheapest to
+                        compute, which may differ between devices and versions, and order[i] is the
+                        id of the point of row i */
+    uint64_t
+        *offsets; /* number of queries + 1: the results of row i are the entries of ids and dist2
+                     from offsets[i] up to offsets[i + 1]; not for kd_points_search_nearest */
+} kd_points_rows;
+static inline void kd_points_rows_default(kd_points_rows *rows) {
+    const kd_points_rows none = {sizeof none, NULL, NULL, NULL, NULL, NULL, NULL};
+    if (rows) *rows = none;
+}
+
+/* Finds the `k` >= 1 nearest neighbours of each query within its radius; not for boxes. Row i is
+   the k entries from i * k on; if there are fewer neighbours, it is padded with KD_NO_POINT
+   (KD_NO_POINT64 in ids64) and INFINITY. */
+KD_API kd_status kd_points_search_nearest(const kd_points *tree, const kd_points_query *query,
+                                          uint32_t k, const kd_points_rows *rows);
+/* Find all points within the radius of each query, ordered as above, or in its box, ordered by
+   input index: compressed sparse rows, in two calls. The first fills rows->offsets and, if
+   requested, order; the second, with the same query, offsets and choice of an order, fills ids and
+   dist2, offsets[number of queries] entries. Offsets of another query return KD_ERROR_USAGE;
+   nothing is written beyond the last offset. Without a radius every query finds every point. */
+KD_API kd_status kd_points_search_count(const kd_points *tree, const kd_points_query *query,
+                                        const kd_points_rows *rows);
+KD_API kd_status kd_points_search_within(const kd_points *tree, const kd_points_query *query,
+                                         const kd_points_rows *rows);
 
 /************************************* Simple: queries ***************************************/
 
-/* Finds the `k` >= 1 nearest neighbours of each query within its radius. Row i of `ids` and `dist2`
-   holds the k neighbours of query i; if there are fewer, the row is padded with KD_NO_POINT and
-   INFINITY. `counts[i]` is the number found. Each of the three arrays may be NULL. */
-KD_API kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                   uint32_t *ids, void *dist2, uint32_t *counts);
+/* kd_points_search_nearest with 32-bit ids. Row i of `ids` and `dist2` holds the k neighbours of
+   query i; counts[i] is the number found. Each of the three arrays may be NULL. */
+static inline kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
+                                          uint32_t k, uint32_t *ids, void *dist2,
+                                          uint32_t *counts) {
+    const kd_points_rows rows = {sizeof rows, ids, NULL, dist2, counts, NULL, NULL};
+    return kd_points_search_nearest(tree, query, k, &rows);
+}
 /* kd_points_nearest with k = 1. */
-KD_API kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query,
-                                   uint32_t *ids, void *dist2);
-
-/* Finds all points within the radius of each query, in compressed sparse rows and two calls. The
-   first fills `offsets`, query.points.count + 1 entries; the second, with the same query, fills
-   `ids` and `dist2` (each may be NULL), offsets[count] entries. The neighbours of query i are the
-   entries from offsets[i] up to offsets[i + 1]. Offsets of another query return KD_ERROR_USAGE;
-   nothing is written beyond offsets[count]. Without a radius every query finds every point. */
-KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
-                                        uint64_t *offsets);
-KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
-                                  const uint64_t *offsets, uint32_t *ids, void *dist2);
+static inline kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query,
+                                          uint32_t *ids, void *dist2) {
+    return kd_points_nearest(tree, query, 1, ids, dist2, NULL);
+}
+/* kd_points_search_count and kd_points_search_within with 32-bit ids: the first call fills
+   `offsets`, query->points.count + 1 entries; the second reads them and fills `ids` and `dist2`
+   (each may be NULL), offsets[count] entries. */
+static inline kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
+                                               uint64_t *offsets) {
+    const kd_points_rows rows = {sizeof rows, NULL, NULL, NULL, NULL, NULL, offsets};
+    return kd_points_search_count(tree, query, &rows);
+}
+static inline kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
+                                         const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    const kd_points_rows rows = {
+        sizeof rows, ids, NULL, dist2, NULL, NULL, (uint64_t *)(uintptr_t)offsets};
+    return kd_points_search_within(tree, query, &rows);
+}
 
 /****************************** Advanced: visit the neighbours *******************************/
 
@@ -266,57 +350,10 @@ typedef double (*kd_points_visitor)(void *context, uint64_t query, uint64_t id, 
    and the query, so that floating-point sums are reproducible.
    Threads: several threads call `visit` at once, though never for the same query. `visit` must not
    change the tree, and must not leave by longjmp or a C++ exception. Only for trees on the CPU;
-   returns KD_ERROR_USAGE for trees on CUDA devices, several devices or several processes. */
+   returns KD_ERROR_USAGE for trees on CUDA devices, several devices or several processes, and for
+   queries with `self` or boxes. */
 KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                                  kd_points_visitor visit, void *context);
-
-/********************************* Advanced: self-queries ************************************/
-
-/* Self-query: every point of the tree is a query. The results are those of kd_points_nearest and
-   kd_points_within with a copy of the points as queries, without copying or sorting them. Of
-   `query` the functions read max_radius, method, stream, skip_self, asynchronous, norm and period;
-   points, radii, coherent and scratch are ignored.
-   Order of rows: if `order` is NULL, row i is that of input point i (of the i-th remaining point,
-   in order of insertion, of a changed tree). Otherwise rows come in the order that is cheapest to
-   compute, which may differ between devices and versions, and order[i], one entry per point, is the
-   id of the point of row i.
-   The offsets passed to kd_points_self_within must come from the same query, and either both calls
-   or neither must have an `order`. A changed tree on a CPU is rebuilt for each call: call
-   kd_points_rebuild first. */
-KD_API kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query,
-                                        uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
-                                        uint32_t *counts);
-KD_API kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
-                                             uint32_t *order, uint64_t *offsets);
-KD_API kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
-                                       uint32_t *order, const uint64_t *offsets, uint32_t *ids,
-                                       void *dist2);
-
-/********************************* Advanced: box queries *************************************/
-
-/* Finds the points in axis-aligned boxes: lo[i] <= point <= hi[i] along every axis. `lo` and `hi`
-   have equal counts and the dims and scalar of the tree. Corners may be infinite; a box with a NaN
-   corner contains no point. As with kd_points_within, the first call fills `offsets`, count + 1
-   entries, and the second `ids` (or NULL), offsets[count] entries, ordered by input index. A
-   changed tree on a CPU is rebuilt for each call. */
-KD_API kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,
-                                        const kd_point_array *hi, uint64_t *offsets);
-KD_API kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
-                                  const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids);
-
-/********************************* Advanced: 64-bit ids **************************************/
-
-/* The functions above with 64-bit ids, for any tree. If the ids of a tree reach 2^32 - 1, because
-   of first_id or of the number of its points, those of the functions above that store ids return
-   KD_ERROR_USAGE. */
-KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
-                                     uint32_t k, uint64_t *ids, void *dist2, uint32_t *counts);
-KD_API kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query,
-                                     uint64_t *ids, void *dist2);
-KD_API kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
-                                    const uint64_t *offsets, uint64_t *ids, void *dist2);
-KD_API kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
-                                      uint8_t *axes);
 
 /***************************** Advanced: caller-owned scratch ********************************/
 

@@ -112,9 +112,9 @@ kd_status points_query_one(const kd_points *tree, const points_search *search,
         search->kind == POINTS_NEAREST
             ? point_query_nearest(&ready.target, &ready.queries, search->k, &rows, ready.scratch)
         : search->kind == POINTS_COUNT
-            ? point_query_count_within(&ready.target, &ready.queries, search->out.sums,
+            ? point_query_count_within(&ready.target, &ready.queries, search->out.offsets,
                                        ready.scratch)
-            : point_query_within(&ready.target, &ready.queries, search->offsets, rows.ids,
+            : point_query_within(&ready.target, &ready.queries, search->out.offsets, rows.ids,
                                  rows.dist2, ready.scratch);
     memory_free(ready.owned);
     return status;
@@ -162,18 +162,18 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
     point_metric metric;
     const point_rows rows = rows_of(search);
     const point_self_query self_query = {.skips = search->query.skip_self != 0,
-                                         .order = search->order,
+                                         .order = search->out.order,
                                          .max_radius = search->query.max_radius,
                                          .metric = points_metric(&metric, &search->query)};
     KD_TRY(whole_open(&whole, tree));
     kd_status status = points_target(&target, whole.tree, &search->query);
     if (status == KD_OK)
-        status =
-            search->kind == POINTS_NEAREST
-                ? point_self_nearest(&target, &self_query, search->k, &rows)
-            : search->kind == POINTS_COUNT
-                ? point_self_count_within(&target, &self_query, search->out.sums)
-                : point_self_within(&target, &self_query, search->offsets, rows.ids, rows.dist2);
+        status = search->kind == POINTS_NEAREST
+                     ? point_self_nearest(&target, &self_query, search->k, &rows)
+                 : search->kind == POINTS_COUNT
+                     ? point_self_count_within(&target, &self_query, search->out.offsets)
+                     : point_self_within(&target, &self_query, search->out.offsets, rows.ids,
+                                         rows.dist2);
     whole_close(&whole);
     return status;
 }
@@ -182,7 +182,7 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
 
 point_boxes points_boxes(const kd_points *tree, const points_search *search) {
     const point_boxes boxes = {points_queries(tree, &search->query.points),
-                               points_queries(tree, &search->hi)};
+                               points_queries(tree, &search->query.hi)};
     return boxes;
 }
 
@@ -202,10 +202,10 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
         const void *lo = point_array_at(&work->boxes.lo, i);
         const void *hi = point_array_at(&work->boxes.hi, i);
         if (search->kind == POINTS_COUNT) {
-            search->out.sums[i] = pointtree_box_ids(&work->tree, lo, hi, 0, NULL);
+            search->out.offsets[i] = pointtree_box_ids(&work->tree, lo, hi, 0, NULL);
             continue;
         }
-        const uint64_t at = search->offsets[i], capacity = search->offsets[i + 1] - at;
+        const uint64_t at = search->out.offsets[i], capacity = search->out.offsets[i + 1] - at;
         uint32_t *row = search->out.ids ? search->out.ids + at : NULL;
         const uint32_t fit = (uint32_t)(capacity < work->tree.count ? capacity : work->tree.count);
         if (pointtree_box_ids(&work->tree, lo, hi, row ? fit : 0, row) != capacity) {
@@ -233,7 +233,7 @@ static kd_status query_boxes(const kd_points *tree, const points_search *search)
                "`offsets` do not match the results of %llu boxes; pass those of the count call "
                "with the same boxes",
                (unsigned long long)mismatched);
-    uint64_t *sums = search->out.sums;
+    uint64_t *sums = search->out.offsets;
     if (search->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);
     return KD_OK;
 }

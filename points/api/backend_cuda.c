@@ -156,9 +156,9 @@ static kd_status begin(device_call_request *request, const kd_points *tree,
         return stage_points(call, &request->boxes.hi);
     }
     request->self_query.skips = query->skip_self != 0;
-    return points_call_stage_output(call, (void **)&request->self_query.order, search->order,
-                                    (uint64_t)call->on->index.tree.count * sizeof *search->order,
-                                    false);
+    return points_call_stage_output(
+        call, (void **)&request->self_query.order, search->out.order,
+        (uint64_t)call->on->index.tree.count * sizeof *search->out.order, false);
 }
 
 /* Converts input indices to the caller's ids in the requested order array. */
@@ -269,7 +269,7 @@ static kd_status count(const kd_points *tree, const points_search *search) {
     kd_status status = KD_OK;
     uint64_t *sums = NULL, *layer_offsets = NULL;
     KD_TRY_GOTO(begin(&call, tree, search));
-    KD_TRY_GOTO(points_call_stage_output(&call.call, (void **)&sums, search->out.sums,
+    KD_TRY_GOTO(points_call_stage_output(&call.call, (void **)&sums, search->out.offsets,
                                          (call.rows + 1) * sizeof *sums, false));
     KD_TRY_GOTO(count_to(&call, sums, &layer_offsets));
     KD_TRY_GOTO(rename_order(&call));
@@ -336,7 +336,7 @@ static kd_status fill(const kd_points *tree, const points_search *search) {
     KD_TRY_GOTO(begin(&request, tree, search));
     const uint64_t rows = request.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
     call->asynchronous = false; /* the number of results is needed on the host */
-    KD_TRY_GOTO(points_call_stage_input(call, &data, search->offsets, rows * sizeof *right));
+    KD_TRY_GOTO(points_call_stage_input(call, &data, search->out.offsets, rows * sizeof *right));
     KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
     KD_TRY_GOTO(count_to(&request, right, &layer_offsets));
     KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)data, right, rows, call->stream));

@@ -98,9 +98,8 @@ static kd_status query_layer(const kd_points *layer, points_kind kind, const poi
                              const layer_rows *rows, const void *bounds2) {
     points_search search = *part;
     search.kind = kind;
-    search.offsets = rows->offsets;
-    search.out = (points_rows){
-        .ids = rows->ids, .dist2 = rows->dist2, .counts = rows->counts, .sums = rows->offsets};
+    search.out = (kd_points_rows){
+        .ids = rows->ids, .dist2 = rows->dist2, .counts = rows->counts, .offsets = rows->offsets};
     return points_query_one(layer, &search, bounds2);
 }
 
@@ -190,13 +189,13 @@ done:
 static kd_status count_all(const kd_points *tree, const points_search *search) {
     const uint64_t count = search->query.points.count;
     const points_search all = part_of(tree, search, 0, count);
-    layer_rows rows = {.offsets = search->out.sums}, more = {.offsets = NULL};
+    layer_rows rows = {.offsets = search->out.offsets}, more = {.offsets = NULL};
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(more.offsets, count + 1));
     KD_TRY_GOTO(query_layer(tree, POINTS_COUNT, &all, &rows, NULL));
     for (int l = 1; l < tree->dynamic->count; ++l) {
         KD_TRY_GOTO(query_layer(tree->dynamic->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
-        for (uint64_t i = 0; i <= count; ++i) search->out.sums[i] += more.offsets[i];
+        for (uint64_t i = 0; i <= count; ++i) search->out.offsets[i] += more.offsets[i];
     }
 done:
     memory_free(more.offsets);
@@ -250,12 +249,12 @@ done:
 
 static kd_status within(const kd_points *tree, const points_search *search) {
     merging work = {.layers = tree->dynamic->count,
-                    .offsets = search->offsets,
+                    .offsets = search->out.offsets,
                     .scalar = tree->tree.scalar,
                     .out = {search->out.ids, search->out.dist2, NULL}};
     const uint64_t count = search->query.points.count;
     while (work.first < count) {
-        const uint64_t chunk = chunk_of(search->offsets, work.first, count);
+        const uint64_t chunk = chunk_of(search->out.offsets, work.first, count);
         const points_search part = part_of(tree, search, work.first, chunk);
         KD_TRY(within_of_chunk(tree, &part, &work));
         work.first += chunk;

@@ -7,6 +7,7 @@
 #include "points/api/arguments.h"
 #include "points/api/dynamic.h"
 #include "points/api/points_device.h"
+#include "points/api/search.h"
 #include "points/select/builders.h"
 #include <stdio.h>
 
@@ -361,15 +362,19 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
     sized_give(info, struct_size, &full, sizeof full);
 }
 
-kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
-                             uint8_t *axes) {
+kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uint32_t *ids,
+                                   uint64_t *ids64, uint8_t *axes) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_REQUIRE(!ids || !ids64, KD_ERROR_USAGE,
+               "`ids` and `ids64` are both set; one of them must be NULL");
     KD_REQUIRE(!ids || tree->spread.first == 0, KD_ERROR_USAGE,
-               "a tree with a `first_id` has 64-bit ids; call kd_points_download64");
+               "a tree with a `first_id` has 64-bit ids; pass `ids64` instead of `ids`");
     if (!points_is_whole(tree)) {
         kd_points copy;
         KD_TRY(points_copy_whole(&copy, tree));
-        const kd_status status = kd_points_download(&copy, coordinates, ids, axes);
+        const kd_status status = kd_points_download_nodes(&copy, coordinates, ids, ids64, axes);
+        for (uint64_t i = 0; ids64 && status == KD_OK && i < copy.tree.count; ++i)
+            ids64[i] += tree->spread.first;
         points_release(&copy);
         return status;
     }
@@ -377,8 +382,10 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
     const caller_array places[] = {
         {coordinates, "coordinates", (uint32_t)point_scalar_bytes(t->scalar)},
         {ids, "ids", sizeof *ids},
+        {ids64, "ids64", sizeof *ids64},
         {axes, "axes", 1}};
-    KD_TRY(caller_memory_check(places, 3, true));
+    KD_TRY(caller_memory_check(places, sizeof places / sizeof *places, true));
+    if (ids64) ids = (uint32_t *)(void *)ids64 + t->count;
     if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
         leafindex_restore(&tree->index, (float *)coordinates, ids);
     } else {
@@ -387,6 +394,7 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
         if (ids) memcpy(ids, t->ids, t->count * sizeof *ids);
     }
     for (uint32_t i = 0; ids && tree->renamed && i < t->count; ++i) ids[i] = tree->renamed[ids[i]];
+    if (ids64) points_widen_ids(ids64, t->count);
     for (uint32_t i = 0; axes && i < t->count; ++i)
         axes[i] = (uint8_t)(t->axes ? t->axes[i] : pointtree_level_of(i) % t->dims);
     return KD_OK;

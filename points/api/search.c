@@ -96,17 +96,16 @@ kd_status points_check_radii(const kd_points *tree, const kd_points_query *query
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host) {
     const uint32_t scalar = (uint32_t)point_scalar_bytes(tree->tree.scalar);
     const bool boxes = search->calls == POINTS_BOXES;
-    const points_rows *out = &search->out;
+    const kd_points_rows *out = &search->out;
     const caller_array arrays[] = {
         {search->query.points.coordinates, boxes ? "lo" : "query.points", scalar},
-        {search->hi.coordinates, "hi", scalar},
+        {search->query.hi.coordinates, "hi", scalar},
         {search->query.radii, "radii", scalar},
         {host ? search->query.scratch : NULL, "scratch", 64},
-        {search->order, "order", sizeof *search->order},
-        {search->offsets, "offsets", sizeof *search->offsets},
-        {out->sums, "offsets", sizeof *out->sums},
+        {out->order, "order", sizeof *out->order},
+        {out->offsets, "offsets", sizeof *out->offsets},
         {out->ids, "ids", sizeof *out->ids},
-        {out->wide, "ids", sizeof *out->wide},
+        {out->ids64, "ids64", sizeof *out->ids64},
         {out->dist2, "dist2", scalar},
         {out->counts, "counts", sizeof *out->counts}};
     return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
@@ -140,31 +139,75 @@ static uint64_t rows_of(const kd_points *tree, const points_search *search) {
     return search->calls == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
 }
 
+/* Rejects arrays that the search does not fill. */
+static kd_status check_rows(const kd_points *tree, const points_search *search) {
+    const kd_points_rows *out = &search->out;
+    KD_REQUIRE(!out->ids || !out->ids64, KD_ERROR_USAGE,
+               "`ids` and `ids64` are both set; one of them must be NULL");
+    KD_REQUIRE(!out->ids || !tree->spread.wide, KD_ERROR_USAGE,
+               "the ids of the tree have 64 bits; pass `ids64` instead of `ids`");
+    KD_REQUIRE(search->kind != POINTS_COUNT || (!out->ids && !out->ids64 && !out->dist2),
+               KD_ERROR_USAGE,
+               "`ids`, `ids64` and `dist2` must be NULL: kd_points_search_count only counts");
+    KD_REQUIRE(search->kind == POINTS_NEAREST ? !out->offsets : !out->counts, KD_ERROR_USAGE,
+               "`%s` must be NULL: kd_points_search_%s does not use it",
+               out->offsets && search->kind == POINTS_NEAREST ? "offsets" : "counts",
+               search->kind == POINTS_NEAREST ? "nearest"
+               : search->kind == POINTS_COUNT ? "count"
+                                              : "within");
+    KD_REQUIRE(search->query.self || !out->order, KD_ERROR_USAGE,
+               "`order` must be NULL unless `self` of the query is set");
+    return KD_OK;
+}
+
+static kd_status check_boxes(const kd_points *tree, const points_search *search) {
+    const kd_points_query *query = &search->query;
+    point_metric metric;
+    KD_REQUIRE(!query->self, KD_ERROR_USAGE,
+               "`self` is set and so is a box (`lo`, `hi`); set one of them");
+    KD_REQUIRE(search->kind != POINTS_NEAREST, KD_ERROR_USAGE,
+               "boxes (`lo`, `hi`) have no nearest points; call kd_points_search_count and "
+               "kd_points_search_within");
+    KD_REQUIRE(isinf(query->max_radius) && !points_metric(&metric, query) && !search->out.dist2,
+               KD_ERROR_USAGE,
+               "boxes (`lo`, `hi`) have no distances; leave `max_radius`, `norm` and `period` at "
+               "their defaults and `dist2` NULL");
+    KD_TRY(points_check_array(tree, &query->lo, "lo"));
+    KD_TRY(points_check_array(tree, &query->hi, "hi"));
+    KD_REQUIRE(query->lo.count == query->hi.count, KD_ERROR_USAGE,
+               "`lo` has %llu corners and `hi` has %llu; they must be equally many",
+               (unsigned long long)query->lo.count, (unsigned long long)query->hi.count);
+    return KD_OK;
+}
+
+/* Determines what the queries are: points, boxes or the points of the tree. */
+static kd_status take_calls(const kd_points *tree, points_search *search) {
+    kd_points_query *query = &search->query;
+    const bool boxes = query->lo.dims || query->hi.dims;
+    search->calls = boxes ? POINTS_BOXES : query->self ? POINTS_SELF : POINTS_QUERIES;
+    if (search->calls == POINTS_QUERIES)
+        return points_check_array(tree, &query->points, "query.points");
+    KD_REQUIRE(query->points.count == 0 && !query->radii, KD_ERROR_USAGE,
+               "`points` must be empty and `radii` NULL if %s set",
+               boxes ? "a box (`lo`, `hi`) is" : "`self` is");
+    if (boxes) KD_TRY(check_boxes(tree, search));
+    query->points = boxes ? query->lo : kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
+    query->scratch = NULL;
+    query->asynchronous = query->asynchronous && !boxes;
+    return KD_OK;
+}
+
 /* Validates all arguments as far as possible without reading memory that may be on a device. */
 static kd_status check(const kd_points *tree, points_search *search,
                        const kd_points_query *caller_query) {
-    kd_points_query *query = &search->query;
-    if (search->calls == POINTS_BOXES) {
-        KD_TRY(points_check_array(tree, &query->points, "lo"));
-        KD_TRY(points_check_array(tree, &search->hi, "hi"));
-        KD_REQUIRE(query->points.count == search->hi.count, KD_ERROR_USAGE,
-                   "`lo` has %llu corners and `hi` has %llu; they must be equally many",
-                   (unsigned long long)query->points.count, (unsigned long long)search->hi.count);
-    } else {
-        KD_TRY(take_limits(query, caller_query));
-    }
-    if (search->calls == POINTS_QUERIES)
-        KD_TRY(points_check_array(tree, &query->points, "query.points"));
-    if (search->calls == POINTS_SELF) {
-        query->points = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
-        query->radii = NULL;
-        query->scratch = NULL;
-    }
+    KD_TRY(take_limits(&search->query, caller_query));
+    KD_TRY(take_calls(tree, search));
+    KD_TRY(check_rows(tree, search));
     if (search->kind == POINTS_NEAREST) KD_TRY(check_k(search, rows_of(tree, search)));
     if (tree->parts) return KD_OK; /* a distributed tree first copies its arrays */
     KD_TRY(points_check_memory(tree, search, tree->cuda == NULL));
     return search->kind == POINTS_FILL && !tree->cuda
-               ? points_check_offsets(search->offsets, rows_of(tree, search))
+               ? points_check_offsets(search->out.offsets, rows_of(tree, search))
                : KD_OK;
 }
 
@@ -178,7 +221,7 @@ typedef struct wide_ids {
 } wide_ids;
 
 static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const kd_points *tree) {
-    const caller_array place = {to, "ids", sizeof *to};
+    const caller_array place = {to, "ids64", sizeof *to};
     memset(out, 0, sizeof *out);
     KD_TRY(caller_memory_check(&place, 1, !tree->cuda));
     KD_REQUIRE(count <= UINT64_MAX / sizeof *to, KD_ERROR_USAGE,
@@ -191,16 +234,18 @@ static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const k
     return KD_OK;
 }
 
-/* Ids of 64 bits: the search stores 32-bit ids in the second half of the caller's array, and this
-   function widens them in place from its beginning. Each id is read before the position that may
-   overlap it is written. */
-static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
-    for (uint64_t i = 0; status == KD_OK && i < ids->count; ++i) {
+/* Each id is read before the position that may overlap it is written. */
+void points_widen_ids(uint64_t *ids, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
         uint32_t narrow;
-        memcpy(&narrow, (const char *)ids->host + (ids->count + i) * sizeof narrow, sizeof narrow);
+        memcpy(&narrow, (const char *)ids + (count + i) * sizeof narrow, sizeof narrow);
         const uint64_t wide = narrow == KD_NO_POINT ? KD_NO_POINT64 : narrow;
-        memcpy((char *)ids->host + i * sizeof wide, &wide, sizeof wide);
+        memcpy((char *)ids + i * sizeof wide, &wide, sizeof wide);
     }
+}
+
+static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
+    if (status == KD_OK) points_widen_ids(ids->host, ids->count);
     if (ids->host == ids->to) return status;
     if (status == KD_OK)
         status = device_copy(ids->to, ids->host, ids->count * sizeof *ids->to, stream);
@@ -211,14 +256,14 @@ static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
 
 /* Determines the number of results; the last offset may be in device memory. */
 static kd_status count_answers(uint64_t *out, const kd_points *tree, const points_search *search) {
-    const uint64_t rows = search->query.points.count;
+    const uint64_t rows = rows_of(tree, search);
     *out = rows * search->k;
     if (search->kind == POINTS_NEAREST) return KD_OK;
-    if (!device_in_use() || device_of_pointer(search->offsets) < 0) {
-        *out = search->offsets[rows];
+    if (!device_in_use() || device_of_pointer(search->out.offsets) < 0) {
+        *out = search->out.offsets[rows];
         return KD_OK;
     }
-    KD_TRY(device_copy(out, search->offsets + rows, sizeof *out, tree->options.stream));
+    KD_TRY(device_copy(out, search->out.offsets + rows, sizeof *out, tree->options.stream));
     return device_stream_wait(tree->options.stream);
 }
 
@@ -243,20 +288,18 @@ static kd_status dispatch(const kd_points *tree, const points_search *search) {
 kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
-    KD_REQUIRE(search->kind != POINTS_COUNT || search->out.sums, KD_ERROR_USAGE,
+    KD_REQUIRE(search->kind == POINTS_NEAREST || search->out.offsets, KD_ERROR_USAGE,
                "`offsets` must not be NULL");
-    KD_REQUIRE(search->kind != POINTS_FILL || search->offsets, KD_ERROR_USAGE,
-               "`offsets` must not be NULL");
-    if (search->checked == KD_OK) search->checked = check(tree, search, query);
-    if (tree->parts && (!search->out.wide || tree->spread.distributed))
+    search->checked = check(tree, search, query);
+    if (tree->parts && (!search->out.ids64 || tree->spread.distributed))
         return dispatch(tree, search);
     KD_TRY(search->checked);
-    if (!search->out.wide) return dispatch(tree, search);
+    if (!search->out.ids64) return dispatch(tree, search);
     wide_ids wide;
     uint64_t answers = 0;
     KD_TRY(count_answers(&answers, tree, search));
-    KD_TRY(wide_begin(&wide, search->out.wide, answers, tree));
-    search->out.wide = NULL;
+    KD_TRY(wide_begin(&wide, search->out.ids64, answers, tree));
+    search->out.ids64 = NULL;
     search->out.ids = wide.narrow;
     return wide_end(&wide, dispatch(tree, search), tree->options.stream);
 }
@@ -268,11 +311,14 @@ enum { ALONE_K = 20, ALONE_CAPACITY = ALONE_K + 1 /* leafindex_capacity(ALONE_K)
 /* Fast path for a single query of floats with no options but max_radius. Returns false if the
    general path has to be taken, which also reports errors. */
 static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                         uint32_t *ids, float *dist2, uint32_t *counts) {
+                         const kd_points_rows *rows) {
     const size_t rest = offsetof(kd_points_query, coherent);
     if (!tree || !query || !tree->index.shape.count || tree->dynamic || k - 1 >= ALONE_K ||
-        tree->index.scalar != POINT_FLOAT || query->struct_size != sizeof *query)
+        tree->index.scalar != POINT_FLOAT || query->struct_size != sizeof *query || !rows ||
+        rows->struct_size != sizeof *rows || rows->ids64 || rows->order || rows->offsets)
         return false;
+    uint32_t *ids = rows->ids, *counts = rows->counts;
+    float *dist2 = (float *)rows->dist2;
     const kd_point_array *points = &query->points;
     const float *at = (const float *)points->coordinates;
     const uintptr_t places = (uintptr_t)at | (uintptr_t)ids | (uintptr_t)dist2 | (uintptr_t)counts;
@@ -296,103 +342,28 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
 
 /* --- the public functions ------------------------------------------------------------------- */
 
-kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                            uint32_t *ids, void *dist2, uint32_t *counts) {
-    if (answer_alone(tree, query, k, ids, (float *)dist2, counts)) return KD_OK;
-    points_search search = {
-        .kind = POINTS_NEAREST, .k = k, .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
+static kd_status search_rows(const kd_points *tree, const kd_points_query *query, points_kind kind,
+                             uint32_t k, const kd_points_rows *rows) {
+    points_search search = {.kind = kind, .k = k};
+    KD_REQUIRE(rows, KD_ERROR_USAGE, "`rows` must not be NULL");
+    KD_TRY(sized_take(&search.out, sizeof search.out, rows, "kd_points_rows_default"));
     return points_search_tree(tree, &search, query);
 }
 
-kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
-                            void *dist2) {
-    return kd_points_nearest(tree, query, 1, ids, dist2, NULL);
+kd_status kd_points_search_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                   const kd_points_rows *rows) {
+    return answer_alone(tree, query, k, rows) ? KD_OK
+                                              : search_rows(tree, query, POINTS_NEAREST, k, rows);
 }
 
-kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                              uint64_t *ids, void *dist2, uint32_t *counts) {
-    points_search search = {
-        .kind = POINTS_NEAREST, .k = k, .out = {.wide = ids, .dist2 = dist2, .counts = counts}};
-    return points_search_tree(tree, &search, query);
+kd_status kd_points_search_count(const kd_points *tree, const kd_points_query *query,
+                                 const kd_points_rows *rows) {
+    return search_rows(tree, query, POINTS_COUNT, 0, rows);
 }
 
-kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query, uint64_t *ids,
-                              void *dist2) {
-    return kd_points_nearest64(tree, query, 1, ids, dist2, NULL);
-}
-
-kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
-                                 uint64_t *offsets) {
-    points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
-    return points_search_tree(tree, &search, query);
-}
-
-kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
-                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
-    points_search search = {
-        .kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids, .dist2 = dist2}};
-    return points_search_tree(tree, &search, query);
-}
-
-kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
-                             const uint64_t *offsets, uint64_t *ids, void *dist2) {
-    points_search search = {
-        .kind = POINTS_FILL, .offsets = offsets, .out = {.wide = ids, .dist2 = dist2}};
-    return points_search_tree(tree, &search, query);
-}
-
-kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                 uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
-    points_search search = {.kind = POINTS_NEAREST,
-                            .calls = POINTS_SELF,
-                            .k = k,
-                            .order = order,
-                            .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
-    return points_search_tree(tree, &search, query);
-}
-
-kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
-                                      uint32_t *order, uint64_t *offsets) {
-    points_search search = {
-        .kind = POINTS_COUNT, .calls = POINTS_SELF, .order = order, .out = {.sums = offsets}};
-    return points_search_tree(tree, &search, query);
-}
-
-kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
-                                uint32_t *order, const uint64_t *offsets, uint32_t *ids,
-                                void *dist2) {
-    points_search search = {.kind = POINTS_FILL,
-                            .calls = POINTS_SELF,
-                            .order = order,
-                            .offsets = offsets,
-                            .out = {.ids = ids, .dist2 = dist2}};
-    return points_search_tree(tree, &search, query);
-}
-
-static kd_status search_boxes(const kd_points *tree, points_search *search,
-                              const kd_point_array *lo, const kd_point_array *hi) {
-    search->calls = POINTS_BOXES;
-    search->query = defaults;
-    if (lo && hi) {
-        search->query.points = *lo;
-        search->hi = *hi;
-    } else {
-        search->checked = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "`%s` must not be NULL",
-                                      lo ? "hi" : "lo");
-    }
-    return points_search_tree(tree, search, NULL);
-}
-
-kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,
-                                 const kd_point_array *hi, uint64_t *offsets) {
-    points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
-    return search_boxes(tree, &search, lo, hi);
-}
-
-kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
-                           const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids) {
-    points_search search = {.kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids}};
-    return search_boxes(tree, &search, lo, hi);
+kd_status kd_points_search_within(const kd_points *tree, const kd_points_query *query,
+                                  const kd_points_rows *rows) {
+    return search_rows(tree, query, POINTS_FILL, 0, rows);
 }
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
@@ -409,30 +380,10 @@ kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(visit, KD_ERROR_USAGE, "`visit` must not be NULL");
     KD_TRY(check(tree, &search, query));
+    KD_REQUIRE(search.calls == POINTS_QUERIES, KD_ERROR_USAGE,
+               "kd_points_visit supports neither `self` nor boxes (`lo`, `hi`)");
     KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
                "a tree on %s does not support callbacks; open it with `device` = cpu",
                tree->options.device);
     return points_visit(tree, &search, &visitor);
-}
-
-/* Downloads a tree whose ids are input positions, adding the first id. */
-static kd_status download_numbered(const kd_points *tree, void *coordinates, uint64_t *ids,
-                                   uint8_t *axes) {
-    kd_points copy;
-    KD_TRY(points_copy_whole(&copy, tree));
-    const kd_status status = kd_points_download64(&copy, coordinates, ids, axes);
-    for (uint64_t i = 0; ids && status == KD_OK && i < copy.tree.count; ++i)
-        ids[i] += tree->spread.first;
-    points_release(&copy);
-    return status;
-}
-
-kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
-                               uint8_t *axes) {
-    wide_ids wide;
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
-    if (tree->spread.first) return download_numbered(tree, coordinates, ids, axes);
-    KD_TRY(wide_begin(&wide, ids, points_live_count(tree), tree));
-    return wide_end(&wide, kd_points_download(tree, coordinates, wide.narrow, axes),
-                    tree->options.stream);
 }

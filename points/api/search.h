@@ -12,12 +12,8 @@ typedef struct points_search {
     points_kind kind;
     points_query_calls calls;
     kd_points_query query; /* limits already validated */
-    kd_point_array hi;     /* upper corners of boxes */
     uint32_t k;
-    const uint64_t *offsets; /* for POINTS_FILL */
-    /* out, for POINTS_SELF: id of the point that each row belongs to; or NULL */
-    uint32_t *order;
-    points_rows out;
+    kd_points_rows out; /* `offsets` are read for POINTS_FILL */
     /* result of the argument checks; a distributed tree reports it to the other processes */
     kd_status checked;
 } points_search;
@@ -38,9 +34,8 @@ extern const points_backend points_backend_layers; /* CPU, several layers: inser
 extern const points_backend points_backend_cuda;   /* on a CUDA device, with or without layers */
 
 /* Entry point of all query functions: validates the search, executes it, and widens ids to 64 bits
-   if `out.wide` is set. `query` is the caller's query, which is copied to search->query; for boxes
-   it is NULL, as the caller has set search->query and `hi` to the corners. Fields that the search
-   does not use must be zero. */
+   if `out.ids64` is set. `query` is the caller's query, which is copied to search->query and
+   determines search->calls. Fields that the search does not use must be zero. */
 kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query);
 /* Executes the search on one tree on the CPU, ignoring its layers. `bounds2` holds an upper bound
@@ -64,6 +59,8 @@ kd_status points_check_radii(const kd_points *tree, const kd_points_query *query
 /* Checks dims, scalar, stride and pointer of an array for this tree; `name` names the array in
    error messages, such as "queries". */
 kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *name);
+/* Converts ids of 32 bits, in the second half of `ids`, to `count` ids of 64 bits in place. */
+void points_widen_ids(uint64_t *ids, uint64_t count);
 /* Checks that all arrays of the search are aligned and, if `host`, that they are in host memory. */
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host);
 

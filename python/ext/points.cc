@@ -183,7 +183,7 @@ static nb::dict tree_describe(const points_handle &handle) {
     return out;
 }
 
-template <typename id, kd_status (*call)(const kd_points *, void *, id *, uint8_t *)>
+template <typename id>
 static void tree_download(const points_handle &handle, nb::handle coordinates, nb::handle ids,
                           nb::handle axes) {
     const points_use tree(handle);
@@ -194,7 +194,11 @@ static void tree_download(const points_handle &handle, nb::handle coordinates, n
     id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
                                   count, true, &keep[1]);
     uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", count, true, &keep[2]);
-    check_unlocked([&] { return call(tree.c, to, to_ids, to_axes); });
+    check_unlocked([&] {
+        return sizeof(id) == 8
+                   ? kd_points_download_nodes(tree.c, to, nullptr, (uint64_t *)to_ids, to_axes)
+                   : kd_points_download(tree.c, to, (uint32_t *)to_ids, to_axes);
+    });
 }
 
 static kd_points_options options_default() {
@@ -263,10 +267,10 @@ void bind_points(nb::module_ &m) {
           "Gives the memory back when the calls that use it are over; UsageError from then on.");
     m.def("kd_points_describe", tree_describe, nb::arg("tree"), "kd_points_info as a dict.");
     m.attr("kd_points_describe_sized") = m.attr("kd_points_describe");
-    m.def("kd_points_download", tree_download<uint32_t, kd_points_download>, nb::arg("tree"),
+    m.def("kd_points_download", tree_download<uint32_t>, nb::arg("tree"),
           nb::arg("coordinates").none(), nb::arg("ids").none(), nb::arg("axes").none(),
           "The tree itself in level order; each array may be None.");
-    m.def("kd_points_download64", tree_download<uint64_t, kd_points_download64>, nb::arg("tree"),
+    m.def("kd_points_download64", tree_download<uint64_t>, nb::arg("tree"),
           nb::arg("coordinates").none(), nb::arg("ids").none(), nb::arg("axes").none(),
           "The same with ids of 64 bits.");
     m.def("kd_points_save", tree_save, nb::arg("tree"), nb::arg("path"), "Writes a file.");

@@ -77,8 +77,23 @@ template <typename id> static const char *ids_name() {
     return sizeof(id) == 8 ? "uint64|int64" : "uint32|int32";
 }
 
-template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
-                                         void *, uint32_t *)>
+static void set_ids(kd_points_rows &rows, uint32_t *ids) {
+    rows.ids = ids;
+}
+static void set_ids(kd_points_rows &rows, uint64_t *ids) {
+    rows.ids64 = ids;
+}
+
+/* Returns rows of ids and dist2, each of which may be NULL. */
+template <typename id> static kd_points_rows rows_of(id *ids, void *dist2) {
+    kd_points_rows rows;
+    kd_points_rows_default(&rows);
+    set_ids(rows, ids);
+    rows.dist2 = dist2;
+    return rows;
+}
+
+template <typename id>
 static void nearest(const points_handle &handle, const points_query &query, uint32_t k,
                     nb::handle ids, nb::handle dist2, nb::handle counts) {
     const points_use tree(handle);
@@ -92,9 +107,10 @@ static void nearest(const points_handle &handle, const points_query &query, uint
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[2]);
     in_pieces(tree, query, k, [=](const kd_points_query *piece, uint64_t at) {
         (void)keep;
-        return call(tree.c, piece, k, to_ids ? to_ids + at * k : nullptr,
-                    to_dist2 ? to_dist2 + at * k * scalar : nullptr,
-                    to_counts ? to_counts + at : nullptr);
+        kd_points_rows rows = rows_of(to_ids ? to_ids + at * k : nullptr,
+                                      to_dist2 ? to_dist2 + at * k * scalar : nullptr);
+        rows.counts = to_counts ? to_counts + at : nullptr;
+        return kd_points_search_nearest(tree.c, piece, k, &rows);
     });
 }
 
@@ -123,33 +139,23 @@ static void nearest_distances(const points_handle &handle, const points_query &q
             "the output arrays must be in host memory, because the tree is on the CPU");
     in_pieces(tree, query, k, [=](const kd_points_query *piece, uint64_t at) {
         (void)keep;
-        void *rows = wide ? (void *)((double *)to + at * k) : (void *)((float *)to + at * k);
-        const kd_status status =
-            kd_points_nearest64(tree.c, piece, k, (uint64_t *)to_ids + at * k, rows, nullptr);
+        const kd_points_rows rows =
+            rows_of((uint64_t *)to_ids + at * k, (char *)to + at * k * (wide ? 8 : 4));
+        const kd_status status = kd_points_search_nearest(tree.c, piece, k, &rows);
         if (status != KD_OK) return status;
         const uint64_t answers = piece->points.count * k;
         if (wide)
-            rooted((double *)rows, to_ids + at * k, answers, piece->max_radius, missing);
+            rooted((double *)rows.dist2, to_ids + at * k, answers, piece->max_radius, missing);
         else
-            rooted((float *)rows, to_ids + at * k, answers, piece->max_radius, missing);
+            rooted((float *)rows.dist2, to_ids + at * k, answers, piece->max_radius, missing);
         return status;
     });
 }
 
-template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, id *, void *)>
+template <typename id>
 static void closest(const points_handle &handle, const points_query &query, nb::handle ids,
                     nb::handle dist2) {
-    const points_use tree(handle);
-    std::vector<array> keep(2);
-    const uint64_t count = query.c.points.count,
-                   scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
-    id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), count, true, &keep[0]);
-    char *to_dist2 = (char *)array_data(dist2, "dist2", scalar_name(query), count, true, &keep[1]);
-    in_pieces(tree, query, 1, [=](const kd_points_query *piece, uint64_t at) {
-        (void)keep;
-        return call(tree.c, piece, to_ids ? to_ids + at : nullptr,
-                    to_dist2 ? to_dist2 + at * scalar : nullptr);
-    });
+    nearest<id>(handle, query, 1, ids, dist2, nb::none());
 }
 
 /* Offsets of each piece begin at 0; the last offset of the previous piece is added to them. */
@@ -188,15 +194,14 @@ static uint64_t answers_of(const uint64_t *from, const array &keep, uint64_t cou
     return dist2.is_none() ? 0 : array_of(dist2, "dist2", true).size();
 }
 
-template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *,
-                                         const uint64_t *, id *, void *)>
+template <typename id>
 static void within(const points_handle &handle, const points_query &query, nb::handle offsets,
                    nb::handle ids, nb::handle dist2) {
     const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
-    const uint64_t *from =
+    uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
     if (keep[0].device && tree->on_cpu())
         throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
@@ -207,23 +212,33 @@ static void within(const points_handle &handle, const points_query &query, nb::h
         (char *)array_data(dist2, "dist2", scalar_name(query), answers, true, &keep[2]);
     in_pieces(tree, query, 64, [=](const kd_points_query *piece, uint64_t at) {
         (void)keep;
-        if (piece->points.count == count)
-            return call(tree.c, piece, from, to_ids, (void *)to_dist2);
+        if (piece->points.count == count) {
+            kd_points_rows rows = rows_of(to_ids, to_dist2);
+            rows.offsets = from;
+            return kd_points_search_within(tree.c, piece, &rows);
+        }
         std::vector<uint64_t> row_offsets(from + at, from + at + piece->points.count + 1);
         for (uint64_t &offset : row_offsets) offset -= from[at];
-        return call(tree.c, piece, row_offsets.data(), to_ids ? to_ids + from[at] : nullptr,
-                    (void *)(to_dist2 ? to_dist2 + from[at] * scalar : nullptr));
+        kd_points_rows rows = rows_of(to_ids ? to_ids + from[at] : nullptr,
+                                      to_dist2 ? to_dist2 + from[at] * scalar : nullptr);
+        rows.offsets = row_offsets.data();
+        return kd_points_search_within(tree.c, piece, &rows);
     });
 }
 
-/* Runs call(query) for a self-query. `call` must own everything that it uses, including `keep`. */
+/* Runs call(query) for the self-query with these options; the points and radii are not used. `call`
+   must own everything that it uses, including `keep`. */
 template <typename function>
 static void query_all_points(const points_use &tree, const points_query &query,
                              const std::vector<array> &keep, function call) {
+    kd_points_query all = query.c;
+    all.points.count = 0;
+    all.radii = nullptr;
+    all.self = 1;
     check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
-            return call(&query.c);
+            return call(&all);
         },
         tree->on_cpu() && kd_points_count(tree.c) >= LONG_QUERIES, tree.door());
 }
@@ -243,7 +258,10 @@ static void self_nearest(const points_handle &handle, const points_query &query,
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
     query_all_points(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_self_nearest(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
+        kd_points_rows rows = rows_of(to_ids, to_dist2);
+        rows.order = to_order;
+        rows.counts = to_counts;
+        return kd_points_search_nearest(tree.c, all, k, &rows);
     });
 }
 
@@ -257,7 +275,10 @@ static void self_within_count(const points_handle &handle, const points_query &q
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
     query_all_points(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_self_within_count(tree.c, all, to_order, to);
+        kd_points_rows rows = rows_of((uint32_t *)nullptr, nullptr);
+        rows.order = to_order;
+        rows.offsets = to;
+        return kd_points_search_count(tree.c, all, &rows);
     });
 }
 
@@ -268,7 +289,7 @@ static void self_within(const points_handle &handle, const points_query &query, 
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
-    const uint64_t *from =
+    uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[1]);
     if (keep[1].device && tree->on_cpu())
         throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
@@ -278,8 +299,19 @@ static void self_within(const points_handle &handle, const points_query &query, 
         array_data(dist2, "dist2", tree->info.scalar == KD_DOUBLE ? "float64" : "float32", answers,
                    true, &keep[3]);
     query_all_points(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_self_within(tree.c, all, to_order, from, to_ids, to_dist2);
+        kd_points_rows rows = rows_of(to_ids, to_dist2);
+        rows.order = to_order;
+        rows.offsets = from;
+        return kd_points_search_within(tree.c, all, &rows);
     });
+}
+
+static kd_points_query box_query(const point_arrays &lo, const point_arrays &hi) {
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.lo = lo.c;
+    query.hi = hi.c;
+    return query;
 }
 
 static void in_box_count(const points_handle &handle, const point_arrays &lo,
@@ -288,10 +320,11 @@ static void in_box_count(const points_handle &handle, const point_arrays &lo,
     array keep;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
+    const kd_points_query query = box_query(lo, hi);
     check_with_progress(
         [=](const std::atomic<bool> &) {
-            (void)keep;
-            return kd_points_in_box_count(tree.c, &lo.c, &hi.c, to);
+            (void)keep, (void)lo, (void)hi;
+            return kd_points_within_count(tree.c, &query, to);
         },
         tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
@@ -306,10 +339,11 @@ static void in_box(const points_handle &handle, const point_arrays &lo, const po
         throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
     const uint64_t answers = answers_of(from, keep[0], lo.c.count, ids, nb::none());
     uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
+    const kd_points_query query = box_query(lo, hi);
     check_with_progress(
         [=](const std::atomic<bool> &) {
-            (void)keep;
-            return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to);
+            (void)keep, (void)lo, (void)hi;
+            return kd_points_within(tree.c, &query, from, to, nullptr);
         },
         tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
@@ -425,29 +459,27 @@ void bind_points_query(nb::module_ &m) {
     m.def("kd_points_visit", visit, nb::arg("tree"), nb::arg("query"), nb::arg("visit").none(),
           "Calls visit(query, id, dist2, bound) for the points within each radius.");
     bind_self(m);
-    m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
-          nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
-          nb::arg("counts").none() = nb::none(),
+    m.def("kd_points_nearest", nearest<uint32_t>, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+          nb::arg("ids").none(), nb::arg("dist2").none(), nb::arg("counts").none() = nb::none(),
           "Fills ids (count, k) uint32, dist2 (count, k) and counts (count,) uint32.");
-    m.def("kd_points_nearest64", nearest<uint64_t, kd_points_nearest64>, nb::arg("tree"),
-          nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
-          nb::arg("counts").none() = nb::none(), "The same with ids of 64 bits.");
+    m.def("kd_points_nearest64", nearest<uint64_t>, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+          nb::arg("ids").none(), nb::arg("dist2").none(), nb::arg("counts").none() = nb::none(),
+          "The same with ids of 64 bits.");
     m.def("nearest_distances", nearest_distances, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
           nb::arg("ids"), nb::arg("distances"), nb::arg("missing"),
           "kd_points_nearest64 with distances, not squares, below max_radius; ids int64, `missing` "
           "for none.");
-    m.def("kd_points_closest", closest<uint32_t, kd_points_closest>, nb::arg("tree"),
-          nb::arg("query"), nb::arg("ids").none(), nb::arg("dist2").none(),
+    m.def("kd_points_closest", closest<uint32_t>, nb::arg("tree"), nb::arg("query"),
+          nb::arg("ids").none(), nb::arg("dist2").none(),
           "Fills ids (count,) uint32 and dist2 (count,).");
-    m.def("kd_points_closest64", closest<uint64_t, kd_points_closest64>, nb::arg("tree"),
-          nb::arg("query"), nb::arg("ids").none(), nb::arg("dist2").none(),
-          "The same with ids of 64 bits.");
+    m.def("kd_points_closest64", closest<uint64_t>, nb::arg("tree"), nb::arg("query"),
+          nb::arg("ids").none(), nb::arg("dist2").none(), "The same with ids of 64 bits.");
     m.def("kd_points_within_count", within_count, nb::arg("tree"), nb::arg("query"),
           nb::arg("offsets").none(), "Fills offsets (count + 1,) of 64 bits.");
-    m.def("kd_points_within", within<uint32_t, kd_points_within>, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_within", within<uint32_t>, nb::arg("tree"), nb::arg("query"),
           nb::arg("offsets").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
           "Fills ids and dist2 (offsets[-1],) by the offsets' rows.");
-    m.def("kd_points_within64", within<uint64_t, kd_points_within64>, nb::arg("tree"),
-          nb::arg("query"), nb::arg("offsets").none(), nb::arg("ids").none(),
-          nb::arg("dist2").none(), "The same with ids of 64 bits.");
+    m.def("kd_points_within64", within<uint64_t>, nb::arg("tree"), nb::arg("query"),
+          nb::arg("offsets").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
+          "The same with ids of 64 bits.");
 }

@@ -9,6 +9,11 @@ CALL(point_array_make) {
 }
 DEFAULTS(points_options, kd_points_options)
 DEFAULTS(points_query, kd_points_query)
+CALL(points_rows_default) {
+    kd_points_rows rows;
+    kd_points_rows_default(ARG(0, &rows));
+    return KD_OK;
+}
 CALL(points_open) {
     kd_points *made = NULL;
     kd_points_options options;
@@ -98,11 +103,11 @@ CALL(points_download) {
     uint8_t axes[64];
     return kd_points_download(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
 }
-CALL(points_download64) {
+CALL(points_download_nodes) {
     float xyz[64 * 3];
     uint64_t ids[64];
     uint8_t axes[64];
-    return kd_points_download64(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
+    return kd_points_download_nodes(ARG(0, points), ARG(1, xyz), NULL, ARG(3, ids), ARG(4, axes));
 }
 CALL(points_nearest) {
     uint32_t ids[64 * 2], counts[64];
@@ -110,22 +115,10 @@ CALL(points_nearest) {
     return kd_points_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
                              ARG(4, counts));
 }
-CALL(points_nearest64) {
-    uint64_t ids[64 * 2];
-    uint32_t counts[64];
-    float dist2[64 * 2];
-    return kd_points_nearest64(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
-                               ARG(4, counts));
-}
 CALL(points_closest) {
     uint32_t ids[64];
     float dist2[64];
     return kd_points_closest(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
-}
-CALL(points_closest64) {
-    uint64_t ids[64];
-    float dist2[64];
-    return kd_points_closest64(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
 }
 CALL(points_within_count) {
     uint64_t offsets[65];
@@ -139,34 +132,44 @@ CALL(points_within) {
     return kd_points_within(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
                             ARG(4, dist2));
 }
-CALL(points_within64) {
+/* A self-query with ids of 64 bits. */
+static kd_points_rows all_rows(uint64_t *offsets) {
     static uint64_t ids[64 * 64];
+    static uint32_t order[64];
     static float dist2[64 * 64];
-    uint64_t offsets[65];
-    assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
-    return kd_points_within64(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
-                              ARG(4, dist2));
+    kd_points_rows rows;
+    kd_points_rows_default(&rows);
+    rows.offsets = offsets;
+    rows.order = order;
+    rows.ids64 = ids;
+    rows.dist2 = dist2;
+    return rows;
 }
-CALL(points_self_nearest) {
-    uint32_t order[64], ids[64 * 2], counts[64];
-    float dist2[64 * 2];
-    return kd_points_self_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, order), ARG(3, ids),
-                                  ARG(4, dist2), ARG(5, counts));
+static kd_points_query all_points(void) {
+    kd_points_query all = query;
+    all.points.count = 0;
+    all.self = 1;
+    return all;
 }
-CALL(points_self_within_count) {
-    uint32_t order[64];
-    uint64_t offsets[65];
-    return kd_points_self_within_count(ARG(0, points), ARG(1, &query), ARG(2, order),
-                                       ARG(3, offsets));
+CALL(points_search_nearest) {
+    const kd_points_query all = all_points();
+    const kd_points_rows rows = all_rows(NULL);
+    return kd_points_search_nearest(ARG(0, points), ARG(1, &all), 2, ARG(2, &rows));
 }
-CALL(points_self_within) {
-    static uint32_t order[64], ids[64 * 64];
-    static float dist2[64 * 64];
+CALL(points_search_count) {
     uint64_t offsets[65];
-    uint32_t *order_out = ARG(2, order);
-    assert_int_equal(kd_points_self_within_count(points, &query, order_out, offsets), KD_OK);
-    return kd_points_self_within(ARG(0, points), ARG(1, &query), order_out, ARG(3, offsets),
-                                 ARG(4, ids), ARG(5, dist2));
+    const kd_points_query all = all_points();
+    kd_points_rows rows;
+    kd_points_rows_default(&rows);
+    rows.offsets = offsets;
+    return kd_points_search_count(ARG(0, points), ARG(1, &all), ARG(2, &rows));
+}
+CALL(points_search_within) {
+    uint64_t offsets[65];
+    const kd_points_query all = all_points();
+    const kd_points_rows rows = all_rows(offsets);
+    assert_int_equal(kd_points_within_count(points, &all, offsets), KD_OK);
+    return kd_points_search_within(ARG(0, points), ARG(1, &all), ARG(2, &rows));
 }
 static double ignore_call(void *context, uint64_t index, uint64_t id, double dist2, double bound) {
     (void)context, (void)index, (void)id, (void)dist2;
@@ -175,17 +178,6 @@ static double ignore_call(void *context, uint64_t index, uint64_t id, double dis
 CALL(points_visit) {
     return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : ignore_call,
                            ARG(3, triple));
-}
-CALL(points_in_box_count) {
-    uint64_t offsets[65];
-    return kd_points_in_box_count(ARG(0, points), ARG(1, &array), ARG(2, &array), ARG(3, offsets));
-}
-CALL(points_in_box) {
-    static uint32_t ids[64 * 64];
-    uint64_t offsets[65];
-    assert_int_equal(kd_points_in_box_count(points, &array, &array, offsets), KD_OK);
-    return kd_points_in_box(ARG(0, points), ARG(1, &array), ARG(2, &array), ARG(3, offsets),
-                            ARG(4, ids));
 }
 CALL(points_scratch_bytes) {
     const uint64_t bytes = kd_points_scratch_bytes(ARG(0, points), ARG(1, &query));

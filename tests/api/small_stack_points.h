@@ -1,6 +1,7 @@
 /* Calls the functions of <kandela/points.h> and <kandela/exchange.h> for test_small_stack.c. */
 #ifndef KD_TESTS_API_SMALL_STACK_POINTS_H
 #define KD_TESTS_API_SMALL_STACK_POINTS_H
+#include "tests/points/searches.h"
 #include <kandela/exchange.h>
 #include <math.h>
 
@@ -34,10 +35,14 @@ static void query_nearest(const kd_points *tree, const kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
         OK(kd_points_nearest(tree, query, many[i], ids, stack_dist2, stack_counts));
-        OK(kd_points_nearest64(tree, query, many[i], stack_ids, stack_dist2, stack_counts));
+        kd_points_rows rows;
+        kd_points_rows_default(&rows);
+        rows.ids64 = stack_ids;
+        rows.dist2 = stack_dist2;
+        rows.counts = stack_counts;
+        OK(kd_points_search_nearest(tree, query, many[i], &rows));
     }
     OK(kd_points_closest(tree, query, ids, stack_dist2));
-    OK(kd_points_closest64(tree, query, stack_ids, stack_dist2));
 }
 
 static void query_within(const kd_points *tree, kd_points_query *query) {
@@ -47,7 +52,13 @@ static void query_within(const kd_points *tree, kd_points_query *query) {
         query->max_radius = radii[i];
         OK(kd_points_within_count(tree, query, stack_offsets));
         OK(kd_points_within(tree, query, stack_offsets, ids, stack_dist2));
-        OK(kd_points_within64(tree, query, stack_offsets, stack_ids, stack_dist2));
+        kd_points_rows rows;
+        kd_points_rows_default(&rows);
+        rows.offsets = stack_offsets;
+        OK(kd_points_search_count(tree, query, &rows));
+        rows.ids64 = stack_ids;
+        rows.dist2 = stack_dist2;
+        OK(kd_points_search_within(tree, query, &rows));
         OK(kd_points_visit(tree, query, report_all, NULL));
     }
     query->max_radius = (double)INFINITY;
@@ -57,11 +68,11 @@ static void query_self(const kd_points *tree, kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (int skip = 0; skip < 2; ++skip) {
         query->skip_self = skip;
-        OK(kd_points_self_nearest(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
-        OK(kd_points_self_nearest(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
+        OK(self_nearest(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
+        OK(self_nearest(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
         query->max_radius = 0.05;
-        OK(kd_points_self_within_count(tree, query, NULL, stack_offsets));
-        OK(kd_points_self_within(tree, query, NULL, stack_offsets, ids, stack_dist2));
+        OK(self_within_count(tree, query, NULL, stack_offsets));
+        OK(self_within(tree, query, NULL, stack_offsets, ids, stack_dist2));
         query->max_radius = (double)INFINITY;
     }
     query->skip_self = 0;
@@ -69,8 +80,8 @@ static void query_self(const kd_points *tree, kd_points_query *query) {
 
 static void query_all_boxes(const kd_points *tree, const kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
-    OK(kd_points_in_box_count(tree, &query->points, &query->points, stack_offsets));
-    OK(kd_points_in_box(tree, &query->points, &query->points, stack_offsets, ids));
+    OK(in_box_count(tree, &query->points, &query->points, stack_offsets));
+    OK(in_box(tree, &query->points, &query->points, stack_offsets, ids));
 }
 
 static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
@@ -112,7 +123,7 @@ static void open_and_query(const char *device, const char *builder, uint32_t dim
     query_points(tree, dims, scalar);
     kd_points_describe(tree, &info);
     OK(kd_points_download(tree, stack_dist2, (uint32_t *)(void *)stack_ids, NULL));
-    OK(kd_points_download64(tree, stack_dist2, stack_ids, NULL));
+    OK(kd_points_download_nodes(tree, stack_dist2, NULL, stack_ids, NULL));
     OK(kd_points_save(tree, "small_stack.kdn"));
     OK(kd_points_load(&read, "small_stack.kdn", &options));
     kd_points_close(read);
@@ -182,8 +193,7 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     kd_points_query_default(&query);
     query.points = points;
     OK(kd_points_closest(tree, &query, (uint32_t *)(void *)stack_ids, stack_dist2));
-    OK(kd_points_self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
-                              NULL));
+    OK(self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2, NULL));
     kd_points_close(tree);
     if (strchr(device, ',')) {
         OK(kd_points_open_arrays(&tree, arrays, 2, &options));

@@ -4,6 +4,7 @@
 #include <kandela/render.h>
 #include <kandela/triangles.h>
 
+#include "tests/points/searches.h"
 #include "tests/test.h"
 #include <math.h>
 
@@ -152,7 +153,7 @@ static void sizes_that_cannot_be(void **state) {
         expect_refused(kd_points_open(&none, &points, NULL), "address space");
         expect_refused(kd_points_update(tree, &points), "address space");
         expect_refused(kd_points_insert(tree, &points, NULL), "address space");
-        expect_refused(kd_points_in_box_count(tree, &points, &points, offsets), "address space");
+        expect_refused(in_box_count(tree, &points, &points, offsets), "address space");
         kd_points_query query;
         kd_points_query_default(&query);
         query.points = points;

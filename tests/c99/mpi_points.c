@@ -54,11 +54,30 @@ static void slice(int r, int *begin, int *end) {
     if (size == 2 && r == 1) *begin = *end = COUNT;
 }
 
+static kd_status nearest64(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                           void *dist2_out, uint32_t *counts_out) {
+    kd_points_rows rows;
+    kd_points_rows_default(&rows);
+    rows.ids64 = ids;
+    rows.dist2 = dist2_out;
+    rows.counts = counts_out;
+    return kd_points_search_nearest(tree, query, k, &rows);
+}
+
+static kd_status within64(const kd_points *tree, const kd_points_query *query) {
+    kd_points_rows rows;
+    kd_points_rows_default(&rows);
+    rows.offsets = offsets[1];
+    rows.ids64 = within_ids[1];
+    rows.dist2 = within_dist2[1];
+    return kd_points_search_within(tree, query, &rows);
+}
+
 static void compare(const kd_points *one, const kd_points *all, const kd_points_query *query,
                     uint64_t first) {
     uint64_t i;
     EXPECT(kd_points_nearest(one, query, K, one_ids, dist2[0], counts[0]) == KD_OK);
-    EXPECT(kd_points_nearest64(all, query, K, ids, dist2[1], counts[1]) == KD_OK);
+    EXPECT(nearest64(all, query, K, dist2[1], counts[1]) == KD_OK);
     for (i = 0; i < query->points.count * K; ++i)
         EXPECT(ids[i] == (one_ids[i] == KD_NO_POINT ? KD_NO_POINT64 : first + one_ids[i]));
     EXPECT(memcmp(dist2[0], dist2[1], query->points.count * K * sizeof(float)) == 0);
@@ -68,7 +87,7 @@ static void compare(const kd_points *one, const kd_points *all, const kd_points_
     EXPECT(memcmp(offsets[0], offsets[1], (query->points.count + 1) * sizeof(uint64_t)) == 0);
     EXPECT(offsets[0][query->points.count] <= WITHIN_MAX);
     EXPECT(kd_points_within(one, query, offsets[0], within_one, within_dist2[0]) == KD_OK);
-    EXPECT(kd_points_within64(all, query, offsets[1], within_ids[1], within_dist2[1]) == KD_OK);
+    EXPECT(within64(all, query) == KD_OK);
     for (i = 0; i < offsets[0][query->points.count]; ++i)
         EXPECT(within_ids[1][i] == first + within_one[i] &&
                within_dist2[0][i] == within_dist2[1][i]);
@@ -100,11 +119,9 @@ static void answers(uint64_t first) {
     /* if one rank has an error, all report it, and the tree remains usable */
     query.points.count = QUERIES;
     if (rank == size - 1) queries[7][1] = NAN;
-    EXPECT(kd_points_nearest64(all, &query, K, ids, NULL, NULL) == KD_ERROR_INPUT);
+    EXPECT(nearest64(all, &query, K, NULL, NULL) == KD_ERROR_INPUT);
     make(1);
-    if (size > 1)
-        EXPECT(kd_points_nearest64(all, &query, rank == 1 ? 2 : 3, ids, NULL, NULL) ==
-               KD_ERROR_USAGE);
+    if (size > 1) EXPECT(nearest64(all, &query, rank == 1 ? 2 : 3, NULL, NULL) == KD_ERROR_USAGE);
     query.max_radius = 0.05;
     compare(one, all, &query, first);
     EXPECT(kd_points_download(all, NULL, one_ids, NULL) == KD_ERROR_USAGE);

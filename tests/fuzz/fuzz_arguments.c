@@ -4,6 +4,7 @@
    could be valid for another caller, because no library can detect those. */
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/points/searches.h"
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -91,14 +92,14 @@ static void query_tree(const kd_points *tree, fuzz_bytes *bytes) {
     const uint32_t k = kind & 32 ? fuzz_byte(bytes) % 40u : fuzz_byte(bytes) * 0x01010101u;
     if (!honest || (uint64_t)k * count <= ANSWERS) {
         judge(kd_points_nearest(tree, &query, k, (uint32_t *)(void *)ids, dist2, NULL), honest);
-        judge(kd_points_nearest64(tree, &query, k, ids, dist2, NULL), honest);
+        judge(nearest64(tree, &query, k, ids, dist2, NULL), honest);
     }
     judge(kd_points_closest(tree, &query, (uint32_t *)(void *)ids, dist2), honest);
     const kd_status counted = kd_points_within_count(tree, &query, offsets);
     judge(counted, honest);
     if (counted == KD_OK && offsets[count] <= ANSWERS)
-        judge(kd_points_within64(tree, &query, offsets, ids, dist2), honest);
-    judge(kd_points_in_box_count(tree, &query.points, &query.points, offsets), honest);
+        judge(within64(tree, &query, offsets, ids, dist2), honest);
+    judge(in_box_count(tree, &query.points, &query.points, offsets), honest);
 }
 
 static void fuzz_points(fuzz_bytes *bytes) {

@@ -6,6 +6,7 @@
 #include "points/api/points_device.h"
 #include "tests/gpu.h"
 #include "tests/points/dynamic_cases.h"
+#include "tests/points/searches.h"
 
 static void a_thousand_batches_answer_as_trees_built_anew(void **state) {
     (void)state;
@@ -59,15 +60,15 @@ static void own_points_boxes_walks_and_norms(void **state) {
     points_query.points.count = 0;
     points_query.skip_self = 1;
     for (int t = 0; t < 2; ++t)
-        assert_int_equal(
-            kd_points_self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL), KD_OK);
+        assert_int_equal(self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL),
+                         KD_OK);
     assert_memory_equal(near[0], near[1], model_state.count * sizeof(uint32_t[3]));
     const float lo[3] = {-0.4f, -0.3f, -0.2f}, hi[3] = {0.5f, 0.6f, 0.7f};
     const kd_point_array lower = kd_point_array_make(lo, 1, 3, KD_FLOAT);
     const kd_point_array upper = kd_point_array_make(hi, 1, 3, KD_FLOAT);
     for (int t = 0; t < 2; ++t) {
-        assert_int_equal(kd_points_in_box_count(trees[t], &lower, &upper, offsets[t]), KD_OK);
-        assert_int_equal(kd_points_in_box(trees[t], &lower, &upper, offsets[t], near[t]), KD_OK);
+        assert_int_equal(in_box_count(trees[t], &lower, &upper, offsets[t]), KD_OK);
+        assert_int_equal(in_box(trees[t], &lower, &upper, offsets[t], near[t]), KD_OK);
     }
     assert_true(offsets[0][1] > 0 && offsets[0][1] == offsets[1][1]);
     assert_memory_equal(near[0], near[1], offsets[0][1] * sizeof **near);

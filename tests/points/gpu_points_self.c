@@ -135,7 +135,7 @@ static void asynchronous_with_scratch(void **state) {
         memset(later_ids, 0, sizeof later_ids);
         assert_int_equal(device_memory_upload(rows, later_ids, sizeof later_ids), KD_OK);
         const kd_status status =
-            self ? kd_points_self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
+            self ? self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
                  : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
         assert_int_equal(status, KD_OK);
         assert_int_equal(device_wait(), KD_OK);

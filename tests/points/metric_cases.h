@@ -2,6 +2,7 @@
 #ifndef KD_TESTS_POINTS_METRIC_CASES_H
 #define KD_TESTS_POINTS_METRIC_CASES_H
 #include "tests/cases.h"
+#include "tests/points/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>
@@ -149,8 +150,7 @@ static void metric_check_queries(const metric_case *test, const kd_points *tree,
 /* Runs a self-query and compares some of its rows. */
 static void metric_check_self(const metric_case *test, const kd_points *tree,
                               const kd_points_query *query) {
-    if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
-                               metric_counts) != KD_OK)
+    if (self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2, metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
     for (uint32_t i = 0; i < test->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;
@@ -158,9 +158,9 @@ static void metric_check_self(const metric_case *test, const kd_points *tree,
         assert_int_equal(metric_counts[i], within < METRIC_K ? within : METRIC_K);
         metric_expect(test, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
     }
-    assert_int_equal(kd_points_self_within_count(tree, query, NULL, metric_offsets), KD_OK);
-    assert_int_equal(
-        kd_points_self_within(tree, query, NULL, metric_offsets, metric_ids, metric_dist2), KD_OK);
+    assert_int_equal(self_within_count(tree, query, NULL, metric_offsets), KD_OK);
+    assert_int_equal(self_within(tree, query, NULL, metric_offsets, metric_ids, metric_dist2),
+                     KD_OK);
     for (uint32_t i = 0; i < test->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;
         const uint32_t within = metric_brute_force(test, query, metric_cloud[i], left_out);
@@ -186,9 +186,9 @@ static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
         metric_array(test, metric_capacity[0], (const double(*)[8])lo, METRIC_QUERIES);
     const kd_point_array upper =
         metric_array(test, metric_capacity[1], (const double(*)[8])hi, METRIC_QUERIES);
-    if (kd_points_in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
+    if (in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
+    assert_int_equal(in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
     for (uint32_t i = 0; i < METRIC_QUERIES; ++i) {
         uint64_t at = metric_offsets[i];
         for (uint32_t p = 0; p < test->count; ++p) {
@@ -204,7 +204,7 @@ static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
     }
     if (metric_offsets[METRIC_QUERIES] == 0) return;
     metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* no longer the offsets of these boxes */
-    assert_int_not_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
+    assert_int_not_equal(in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
 }
 
 static void metric_check(const metric_case *test) {

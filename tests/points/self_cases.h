@@ -4,6 +4,7 @@
 #define KD_TESTS_POINTS_SELF_CASES_H
 #include "points/api/points_device.h"
 #include "tests/cases.h"
+#include "tests/points/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>
@@ -183,8 +184,8 @@ static void self_check_nearest(self_state *state, uint32_t k) {
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_nearest(state->device_tree, &state->query, k, order, state->got_ids,
-                                   state->got_dist2, state->got_counts) != KD_OK)
+        if (self_nearest(state->device_tree, &state->query, k, order, state->got_ids,
+                         state->got_dist2, state->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t point = self_row_of(state, order, i, seen);
@@ -207,10 +208,9 @@ static void self_check_within(self_state *state) {
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_within_count(state->device_tree, &state->query, order, offsets) !=
-                KD_OK ||
-            kd_points_self_within(state->device_tree, &state->query, order, offsets, state->got_ids,
-                                  state->got_dist2) != KD_OK)
+        if (self_within_count(state->device_tree, &state->query, order, offsets) != KD_OK ||
+            self_within(state->device_tree, &state->query, order, offsets, state->got_ids,
+                        state->got_dist2) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t point = self_row_of(state, order, i, seen);
@@ -225,8 +225,8 @@ static void self_check_within(self_state *state) {
     }
     if (count > 1 && offsets[count] > 0) { /* no longer the offsets of this query */
         offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
-        assert_int_not_equal(kd_points_self_within(state->device_tree, &state->query, state->order,
-                                                   offsets, state->got_ids, state->got_dist2),
+        assert_int_not_equal(self_within(state->device_tree, &state->query, state->order, offsets,
+                                         state->got_ids, state->got_dist2),
                              KD_OK);
     }
     free(all);

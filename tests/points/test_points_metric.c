@@ -31,12 +31,12 @@ static void bad_requests_are_refused(void **state) {
     const uint32_t gone = 0;
     assert_int_equal(kd_points_remove(tree, &gone, 1), KD_OK);
     assert_int_equal(kd_points_nearest(tree, &query, 1, ids, NULL, NULL), KD_ERROR_USAGE);
-    assert_int_equal(kd_points_in_box_count(tree, &points, &points, offsets), KD_OK);
+    assert_int_equal(in_box_count(tree, &points, &points, offsets), KD_OK);
     assert_int_equal(offsets[4], 3); /* the boxes of a changed tree bound the points present */
     const kd_point_array flat = kd_point_array_make(cloud, 4, 2, KD_FLOAT);
     const kd_point_array fewer = kd_point_array_make(cloud, 3, 3, KD_FLOAT);
-    assert_int_equal(kd_points_in_box_count(tree, &flat, &points, offsets), KD_ERROR_USAGE);
-    assert_int_equal(kd_points_in_box_count(tree, &points, &fewer, offsets), KD_ERROR_USAGE);
+    assert_int_equal(in_box_count(tree, &flat, &points, offsets), KD_ERROR_USAGE);
+    assert_int_equal(in_box_count(tree, &points, &fewer, offsets), KD_ERROR_USAGE);
     kd_points_close(tree);
 }
 

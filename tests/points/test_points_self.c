@@ -55,9 +55,9 @@ static void after_changes(void **state) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.skip_self = 1;
-    assert_int_equal(kd_points_self_nearest(tree, &query, K, NULL, ids, NULL, NULL), KD_OK);
+    assert_int_equal(self_nearest(tree, &query, K, NULL, ids, NULL, NULL), KD_OK);
     assert_int_equal(kd_points_rebuild(tree), KD_OK);
-    assert_int_equal(kd_points_self_nearest(tree, &query, K, NULL, anew_ids, NULL, NULL), KD_OK);
+    assert_int_equal(self_nearest(tree, &query, K, NULL, anew_ids, NULL, NULL), KD_OK);
     const uint64_t count = kd_points_count(tree);
     assert_memory_equal(ids, anew_ids, count * K * sizeof *ids);
     for (uint64_t i = 0, point = 0; i < count;
@@ -89,23 +89,20 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
     kd_points_query query;
     kd_points_query_default(&query);
-    assert_int_equal(kd_points_self_nearest(tree, &query, 0, NULL, ids, NULL, NULL),
+    assert_int_equal(self_nearest(tree, &query, 0, NULL, ids, NULL, NULL), KD_ERROR_USAGE);
+    assert_int_equal(self_nearest(tree, &query, 0xffffffffu, NULL, ids, NULL, NULL),
                      KD_ERROR_USAGE);
-    assert_int_equal(kd_points_self_nearest(tree, &query, 0xffffffffu, NULL, ids, NULL, NULL),
-                     KD_ERROR_USAGE);
-    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL,
-                                            (uint32_t *)(void *)((char *)ids + 1), NULL, NULL),
-                     KD_ERROR_USAGE);
+    assert_int_equal(
+        self_nearest(tree, &query, 4, NULL, (uint32_t *)(void *)((char *)ids + 1), NULL, NULL),
+        KD_ERROR_USAGE);
     query.max_radius = -1;
-    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL),
-                     KD_ERROR_INPUT);
+    assert_int_equal(self_nearest(tree, &query, 4, NULL, ids, NULL, NULL), KD_ERROR_INPUT);
     query.max_radius = 1;
     snprintf(query.method, sizeof query.method, "guess");
-    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL),
-                     KD_ERROR_USAGE);
+    assert_int_equal(self_nearest(tree, &query, 4, NULL, ids, NULL, NULL), KD_ERROR_USAGE);
     snprintf(query.method, sizeof query.method, "auto");
     offsets[0] = 1;
-    assert_int_equal(kd_points_self_within(tree, &query, NULL, offsets, ids, NULL), KD_ERROR_USAGE);
+    assert_int_equal(self_within(tree, &query, NULL, offsets, ids, NULL), KD_ERROR_USAGE);
     kd_points_close(tree);
 }
 

@@ -2,6 +2,7 @@
    means "no point". */
 #include <kandela/points.h>
 
+#include "tests/points/searches.h"
 #include "tests/test.h"
 
 enum { COUNT = 700, QUERIES = 90, K = 5 };
@@ -30,24 +31,24 @@ static void ids_of_64_bits(void **state) {
         query.points = kd_point_array_make(cloud + 3, QUERIES, 3, KD_FLOAT);
         query.radii = radii;
         assert_int_equal(kd_points_nearest(tree, &query, K, narrow, NULL, NULL), KD_OK);
-        assert_int_equal(kd_points_nearest64(tree, &query, K, wide, NULL, NULL), KD_OK);
+        assert_int_equal(nearest64(tree, &query, K, wide, NULL, NULL), KD_OK);
         expect_same(QUERIES * K);
         int missing = 0;
         for (int i = 0; i < QUERIES * K; ++i) missing += wide[i] == KD_NO_POINT64;
         assert_true(missing > 0 && missing < QUERIES * K);
         assert_int_equal(kd_points_closest(tree, &query, narrow, NULL), KD_OK);
-        assert_int_equal(kd_points_closest64(tree, &query, wide, NULL), KD_OK);
+        assert_int_equal(nearest64(tree, &query, 1, wide, NULL, NULL), KD_OK);
         expect_same(QUERIES);
         assert_int_equal(kd_points_within_count(tree, &query, offsets), KD_OK);
         assert_int_equal(kd_points_within(tree, &query, offsets, narrow, NULL), KD_OK);
-        assert_int_equal(kd_points_within64(tree, &query, offsets, wide, NULL), KD_OK);
+        assert_int_equal(within64(tree, &query, offsets, wide, NULL), KD_OK);
         expect_same(offsets[QUERIES]);
         assert_int_equal(kd_points_download(tree, NULL, narrow, NULL), KD_OK);
-        assert_int_equal(kd_points_download64(tree, NULL, wide, NULL), KD_OK);
+        assert_int_equal(kd_points_download_nodes(tree, NULL, NULL, wide, NULL), KD_OK);
         expect_same(COUNT);
         assert_true(!named || wide[0] >= 4000000000u);
         offsets[0] = 1;
-        assert_int_equal(kd_points_within64(tree, &query, offsets, wide, NULL), KD_ERROR_USAGE);
+        assert_int_equal(within64(tree, &query, offsets, wide, NULL), KD_ERROR_USAGE);
         kd_points_close(tree);
     }
 }

@@ -5,6 +5,7 @@
 #include "distributed/points/parts.h"
 #include "points/api/points.h"
 #include "tests/cases.h"
+#include "tests/points/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>
@@ -152,8 +153,7 @@ static bool is_wide(const both *b) {
 
 static void check_nearest(const both *b, uint32_t k) {
     const kd_points *trees[] = {b->one, b->parts};
-    for (int t = 0; t < 2; ++t)
-        ok(kd_points_nearest64(trees[t], &b->query, k, ids[t], dist2[t], counts[t]));
+    for (int t = 0; t < 2; ++t) ok(nearest64(trees[t], &b->query, k, ids[t], dist2[t], counts[t]));
     expect_rows(b, (uint64_t)QUERIES * k);
     assert_memory_equal(counts[1], counts[0], sizeof counts[0]);
     const kd_status narrow = kd_points_nearest(b->parts, &b->query, k, narrow_ids[1], NULL, NULL);
@@ -168,22 +168,20 @@ static void check_within(const both *b) {
     for (int t = 0; t < 2; ++t) ok(kd_points_within_count(trees[t], &b->query, offsets[t]));
     assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
     if (offsets[0][QUERIES] > CAPACITY) return;
-    for (int t = 0; t < 2; ++t)
-        ok(kd_points_within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
+    for (int t = 0; t < 2; ++t) ok(within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
     expect_rows(b, offsets[0][QUERIES]);
     ++offsets[1][QUERIES]; /* no longer the offsets of this query */
-    assert_int_equal(kd_points_within64(b->parts, &b->query, offsets[1], ids[1], dist2[1]),
-                     KD_ERROR_USAGE);
+    assert_int_equal(within64(b->parts, &b->query, offsets[1], ids[1], dist2[1]), KD_ERROR_USAGE);
 }
 
 static void check_boxes(const both *b) {
     const kd_points *trees[] = {b->one, b->parts};
     const kd_point_array lo = kd_point_array_make(b->lo, QUERIES, b->test.dims, b->test.scalar);
     const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->test.dims, b->test.scalar);
-    for (int t = 0; t < 2; ++t) ok(kd_points_in_box_count(trees[t], &lo, &hi, offsets[t]));
+    for (int t = 0; t < 2; ++t) ok(in_box_count(trees[t], &lo, &hi, offsets[t]));
     assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
     if (offsets[0][QUERIES] > CAPACITY) return;
-    for (int t = 0; t < 2; ++t) ok(kd_points_in_box(trees[t], &lo, &hi, offsets[t], narrow_ids[t]));
+    for (int t = 0; t < 2; ++t) ok(in_box(trees[t], &lo, &hi, offsets[t], narrow_ids[t]));
     assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
 }
 

@@ -195,7 +195,7 @@ static kd_status query_shared(void *context, ranks *comm) {
     KD_TRY(kd_points_open_shared(&tree, &part, &options, &exchange));
     uint64_t *actual = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *actual);
     uint64_t *sums = (uint64_t *)guarded_allocate((QUERIES + 1) * sizeof *sums);
-    kd_status status = kd_points_nearest64(tree, &b->query, 6, actual, NULL, NULL);
+    kd_status status = nearest64(tree, &b->query, 6, actual, NULL, NULL);
     if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
     if (status == KD_OK && (memcmp(actual, ids[0], QUERIES * 6 * sizeof *actual) != 0 ||
                             memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
@@ -222,7 +222,7 @@ static void processes_share_a_tree(void **state) {
         both b;
         begin(&b, &test);
         b.query.max_radius = b.reach;
-        ok(kd_points_nearest64(b.one, &b.query, 6, ids[0], NULL, NULL));
+        ok(nearest64(b.one, &b.query, 6, ids[0], NULL, NULL));
         for (uint32_t i = 0; i < QUERIES * 6; ++i)
             if (ids[0][i] != KD_NO_POINT64) ids[0][i] += test.first_id;
         ok(kd_points_within_count(b.one, &b.query, offsets[0]));

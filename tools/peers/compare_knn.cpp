@@ -5,7 +5,7 @@
 //     compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] [POINTS [QUERIES]]
 //
 // --k: numbers of neighbours [8,50]. --alone: one query per call for Kandela, too. --own: the
-// second column of each k are self-queries in input order, by Kandela with kd_points_self_nearest.
+// second column of each k are self-queries in input order, by Kandela with `self` of the query.
 // --cloud: the first POINTS of a file of floats x, y, z; queries are some of them. With one thread,
 // the default: processor time of the process. With more: wall-clock time; the last lines say how
 // each library uses threads. Each figure is the minimum of five runs. The libraries take turns, so
@@ -98,7 +98,8 @@ class Kandela : public Contender {
         dist2.resize(ids.size());
         kd_points_query query;
         kd_points_query_default(&query);
-        demand(kd_points_self_nearest(tree, &query, k, nullptr, ids.data(), dist2.data(), nullptr));
+        query.self = 1;
+        demand(kd_points_nearest(tree, &query, k, ids.data(), dist2.data(), nullptr));
         return sum_of_last(dist2, k);
     }
 

@@ -8,11 +8,15 @@
        kd_status nearest8(const float *xyz, uint64_t count, uint64_t *ids, float *dist2) {
            kd_points *tree = NULL;
            kd_points_query query;
+           kd_points_rows rows;
            kd_points_query_default(&query);
+           kd_points_rows_default(&rows);
+           rows.ids64 = ids;
+           rows.dist2 = dist2;
            query.points = kd_point_array_make(xyz, count, 3, KD_FLOAT);
            kd_status status =
                kd_points_open_distributed(&tree, &query.points, NULL, MPI_COMM_WORLD);
-           if (status == KD_OK) status = kd_points_nearest64(tree, &query, 8, ids, dist2, NULL);
+           if (status == KD_OK) status = kd_points_search_nearest(tree, &query, 8, &rows);
            kd_points_close(tree);
            return status;
        }

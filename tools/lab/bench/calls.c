@@ -49,11 +49,14 @@ static kd_status open_tree(call_case *bench) {
 }
 
 static kd_status query_points(call_case *bench) {
-    return bench->self_query ? kd_points_self_nearest(bench->tree, &bench->query, bench->k,
-                                                      (uint32_t *)bench->order,
-                                                      (uint32_t *)bench->ids, bench->dist2, NULL)
-                             : kd_points_nearest(bench->tree, &bench->query, bench->k,
-                                                 (uint32_t *)bench->ids, bench->dist2, NULL);
+    kd_points_query query = bench->query;
+    query.self = bench->self_query;
+    if (query.self) query.points.count = 0;
+    const kd_points_rows rows = {.struct_size = sizeof rows,
+                                 .ids = (uint32_t *)bench->ids,
+                                 .dist2 = bench->dist2,
+                                 .order = query.self ? (uint32_t *)bench->order : NULL};
+    return kd_points_search_nearest(bench->tree, &query, bench->k, &rows);
 }
 
 /* Times a call. The time of `open_tree` includes closing the tree. Query results were checked
