@@ -210,7 +210,7 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
     const uint64_t answers = request.rows * search->k;
     const bool several = layers_of(&request) > 1;
     call->again = several;
-    KD_TRY_GOTO(points_call_bring_rows(call, &out, request.rows, search->k));
+    KD_TRY_GOTO(points_call_stage_rows(call, &out, request.rows, search->k));
     if (several && !q->dist2)
         KD_TRY_GOTO(
             points_call_take(call, &q->dist2, answers * point_scalar_bytes(tree->tree.scalar)));

@@ -125,7 +125,7 @@ kd_status points_call_stage_output(points_call *call, void **out, void *target, 
     return KD_OK;
 }
 
-kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint64_t count,
+kd_status points_call_stage_rows(points_call *call, const point_rows *out, uint64_t count,
                                  uint32_t k) {
     point_query_cuda *q = &call->query;
     const uint64_t answers = count * k, scalar = point_scalar_bytes(call->on->index.tree.scalar);

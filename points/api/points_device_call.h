@@ -56,7 +56,7 @@ kd_status points_call_stage_input(points_call *call, const void **out, const voi
 kd_status points_call_stage_output(points_call *call, void **out, void *target, uint64_t bytes,
                                    bool write_once);
 /* Prepares the rows of a call for the k nearest neighbours of `count` queries. */
-kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint64_t count,
+kd_status points_call_stage_rows(points_call *call, const point_rows *out, uint64_t count,
                                  uint32_t k);
 point_query_method points_call_method(const points_call *call, const kd_points_query *query,
                                       uint32_t k);

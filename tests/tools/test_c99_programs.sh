@@ -39,14 +39,17 @@ class PointArray(ctypes.Structure):
 class Query(ctypes.Structure): # the leading fields of kd_points_query
     _fields_ = [("struct_size", c_size_t), ("points", PointArray), ("radii", c_void_p),
                 ("max_radius", c_double)]
+class Rows(ctypes.Structure): # the leading fields of kd_points_rows
+    _fields_ = [("struct_size", c_size_t), ("ids", c_void_p), ("ids64", c_void_p), ("dist2", c_void_p)]
 line = (c_double * 200)(*[v for i in range(100) for v in (i, 0)])
-asked = (c_double * 2)(41.2, 0.5)
+position = (c_double * 2)(41.2, 0.5)
 tree, query, found = c_void_p(), Query(), c_uint32()
 cloud = PointArray(ctypes.addressof(line), 100, 0, 2, 1, None)
 assert kd.kd_points_open(byref(tree), byref(cloud), None) == 0
 kd.kd_points_query_default_sized(byref(query), c_size_t(sizeof(query)))
-query.points = PointArray(ctypes.addressof(asked), 1, 0, 2, 1, None)
-assert kd.kd_points_closest(tree, byref(query), byref(found), None) == 0
+query.points = PointArray(ctypes.addressof(position), 1, 0, 2, 1, None)
+rows = Rows(sizeof(Rows), ctypes.addressof(found), None, None)
+assert kd.kd_points_search_nearest(tree, byref(query), c_uint32(1), byref(rows)) == 0
 assert found.value == 41, found.value
 kd.kd_points_close(tree)
 P
