@@ -56,7 +56,7 @@ for ranks in 1 2 3 4; do
 done
 render_on_ranks 3 "${photon[@]}" --ranks-maps apart -o many.pfm --stats many.json
 expect_true "the statistics state that photons are distributed" grep -q '"chosen":.*"apart"' many.json
-large=(box.obj --integrator sppm --photons 8M --radius 0.1 --resolution 64x48 --plan)
+large=(box.obj --device cpu --integrator sppm --photons 8M --radius 0.1 --resolution 64x48 --plan)
 expect_true "a plan with a whole map on each rank succeeds" render_on_ranks 4 "${large[@]}" --ranks-maps whole
 expect_true "the plan states whole maps" grep -q 'photons  *whole' out
 expect_says out 'sent with photons apart'
