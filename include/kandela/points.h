@@ -136,13 +136,12 @@ typedef struct kd_points_query {
     double period[8];     /* period of space along each axis; default 0: not periodic. Distances are
                              those to the nearest periodic image; images one period to either side
                              are considered */
-    kd_point_array lo,
-        hi; /* corners of axis-aligned boxes, equally many, with the dims and scalar
-               of the tree; default dims 0: no boxes. A box contains the points with
-               lo <= point <= hi along every axis. Corners may be infinite; a box with
-               a NaN corner contains no point. Then `points` must be empty, `radii`
-               NULL, and max_radius, norm and period have their defaults; only stream
-               has an effect. A changed tree on a CPU is rebuilt for each call */
+    /* Corners of axis-aligned boxes, equally many, with the dims and scalar of the tree; default
+       dims 0: no boxes. A box contains the points with lo <= point <= hi along every axis. Corners
+       may be infinite; a box with a NaN corner contains no point. Then `points` must be empty,
+       `radii` NULL, and max_radius, norm and period have their defaults; only stream has an
+       effect. A changed tree on a CPU is rebuilt for each call. */
+    kd_point_array lo, hi;
 } kd_points_query;
 
 /* Statistics of a tree, by kd_points_describe; new fields are only added at the end. */
@@ -271,18 +270,18 @@ static inline kd_status kd_points_download(const kd_points *tree, void *coordina
    be. */
 typedef struct kd_points_rows {
     size_t struct_size;
-    uint32_t *ids;    /* ids of the points found */
-    uint64_t *ids64;  /* the same with 64 bits, instead of `ids`. If the ids of a tree reach 2^32 -
-                         1,  because of first_id or of the number of its points, `ids` must be NULL */
-    void *dist2;      /* squared distances of the points found, in the scalar of the tree; NULL for
-                         boxes */
-    uint32_t *counts; /* number of neighbours found in each row; kd_points_search_nearest only */
-    uint32_t *order; /* with `self`, one entry per point: rows come in the order that is cheapest to
-                        compute, which may differ between devices and versions, and order[i] is the
-                        id of the point of row i */
-    uint64_t
-        *offsets; /* number of queries + 1: the results of row i are the entries of ids and dist2
-                     from offsets[i] up to offsets[i + 1]; not for kd_points_search_nearest */
+    uint32_t *ids;     /* ids of the points found */
+    uint64_t *ids64;   /* the same with 64 bits, instead of `ids`; required if the ids of the tree
+                          reach 2^32 - 1, because of first_id or of the number of its points */
+    void *dist2;       /* squared distances of the points found, in the scalar of the tree; not for
+                          boxes */
+    uint32_t *counts;  /* kd_points_search_nearest only: number of neighbours found in each row */
+    uint32_t *order;   /* with `self`, one entry per point: rows come in the order that is cheapest
+                          to compute, which may differ between devices and versions, and order[i]
+                          is the id of the point of row i */
+    uint64_t *offsets; /* number of queries + 1; not for kd_points_search_nearest: the results of
+                          row i are the entries of ids and dist2 from offsets[i] up to
+                          offsets[i + 1] */
 } kd_points_rows;
 static inline void kd_points_rows_default(kd_points_rows *rows) {
     const kd_points_rows none = {sizeof none, NULL, NULL, NULL, NULL, NULL, NULL};

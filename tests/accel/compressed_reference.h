@@ -7,13 +7,13 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-typedef struct compressed_reference {
+typedef struct compressed_copy {
     uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL if the tree has no compressed form */
     uint64_t unit_count, triangles; /* triangles: total of all leaves */
     uint32_t nodes, leaves, depth;
-} compressed_reference;
+} compressed_copy;
 
-static inline void compressed_reference_close(compressed_reference *owned) {
+static inline void compressed_copy_close(compressed_copy *owned) {
     memory_free(owned->units);
     memset(owned, 0, sizeof *owned);
 }
@@ -283,7 +283,7 @@ typedef struct maker {
     uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
     compressed_item *items; /* in order of their level */
     uint32_t *places;       /* position of each item's node, in units */
-    compressed_reference *out;
+    compressed_copy *out;
 } maker;
 
 /* Adds two nodes; *left: the first. */
@@ -408,7 +408,7 @@ static inline void fill_leaf(const maker *m, const compressed_item *item, uint32
 }
 
 static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
-    compressed_reference *out = m->out;
+    compressed_copy *out = m->out;
     if (items > m->item_capacity) {
         KD_TRY(KD_GROW(m->items, m->item_capacity, 2 * items));
         KD_TRY(KD_GROW(m->places, m->item_capacity, 2 * items));
@@ -423,7 +423,7 @@ static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
 
 /* Encodes item i: its node and leaves. Its children that are nodes become items. */
 static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
-    compressed_reference *out = m->out;
+    compressed_copy *out = m->out;
     child_list children;
     compressed_node node;
     find_children(&m->from, &m->items[i], &children);
@@ -452,7 +452,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
 
 static inline kd_status make_levels(maker *m) {
     uint64_t made = 0, end = 1;
-    compressed_reference *out = m->out;
+    compressed_copy *out = m->out;
     KD_TRY(grow(m, 1, COMPRESSED_NODE_UNITS));
     out->unit_count = COMPRESSED_NODE_UNITS;
     memset(&m->items[0], 0, sizeof m->items[0]);
@@ -467,7 +467,7 @@ static inline kd_status make_levels(maker *m) {
         ++out->depth;
     }
     if (made < end || out->nodes < made) {
-        compressed_reference_close(out);
+        compressed_copy_close(out);
         return KD_OK;
     }
     memset(out->units + COMPRESSED_UNIT * out->unit_count, 0,
@@ -476,8 +476,7 @@ static inline kd_status make_levels(maker *m) {
     return KD_OK;
 }
 
-static inline kd_status compressed_reference_open(compressed_reference *out,
-                                                  const tritree_view *view) {
+static inline kd_status compressed_copy_open(compressed_copy *out, const tritree_view *view) {
     maker m;
     memset(&m, 0, sizeof m);
     memset(out, 0, sizeof *out);
@@ -489,7 +488,7 @@ static inline kd_status compressed_reference_open(compressed_reference *out,
         measure_all(&m);
         status = make_levels(&m);
     }
-    if (status != KD_OK) compressed_reference_close(out);
+    if (status != KD_OK) compressed_copy_close(out);
     memory_free(m.at);
     memory_free(m.references);
     memory_free(m.items);

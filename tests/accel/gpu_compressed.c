@@ -13,9 +13,9 @@
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
                               const char *builder) {
     const tritree_view view = tritree_get_view(tree);
-    compressed_reference expected;
+    compressed_copy expected;
     tritree_cuda device_tree;
-    assert_int_equal(compressed_reference_open(&expected, &view), KD_OK);
+    assert_int_equal(compressed_copy_open(&expected, &view), KD_OK);
     assert_int_equal(tritree_cuda_open(&device_tree, tree), KD_OK);
     const uint64_t before = device_tree.bytes;
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
@@ -35,7 +35,7 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
                      (unsigned long long)(i / COMPRESSED_UNIT), made[i], expected.units[i]);
     free(made);
     tritree_cuda_close(&device_tree);
-    compressed_reference_close(&expected);
+    compressed_copy_close(&expected);
 }
 
 static void expect_bytes_match(triangle_set *set, const char *name, const char *builder,

@@ -1,7 +1,7 @@
 /* Calls the functions of <kandela/points.h> and <kandela/exchange.h> for test_small_stack.c. */
 #ifndef KD_TESTS_API_SMALL_STACK_POINTS_H
 #define KD_TESTS_API_SMALL_STACK_POINTS_H
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include <kandela/exchange.h>
 #include <math.h>
 

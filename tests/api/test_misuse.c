@@ -4,7 +4,7 @@
 #include <kandela/render.h>
 #include <kandela/triangles.h>
 
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include "tests/test.h"
 #include <math.h>
 

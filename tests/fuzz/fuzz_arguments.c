@@ -4,7 +4,7 @@
    could be valid for another caller, because no library can detect those. */
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>

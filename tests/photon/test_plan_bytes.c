@@ -181,13 +181,13 @@ static void expect_compressed(const mesh *shape) {
                                  shape->triangle_count};
     const tritree_options options = tritree_options_default();
     tritree tree;
-    compressed_reference compressed;
+    compressed_copy compressed;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    assert_int_equal(compressed_reference_open(&compressed, &view), KD_OK);
+    assert_int_equal(compressed_copy_open(&compressed, &view), KD_OK);
     expect_planned("packed", compressed.unit_count * COMPRESSED_UNIT,
                    compressed_bytes_max(input.triangle_count), 3);
-    compressed_reference_close(&compressed);
+    compressed_copy_close(&compressed);
     tritree_close(&tree);
 }
 

@@ -6,7 +6,7 @@
 #include "points/api/points_device.h"
 #include "tests/gpu.h"
 #include "tests/points/dynamic_cases.h"
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 
 static void a_thousand_batches_answer_as_trees_built_anew(void **state) {
     (void)state;

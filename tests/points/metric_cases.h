@@ -2,7 +2,7 @@
 #ifndef KD_TESTS_POINTS_METRIC_CASES_H
 #define KD_TESTS_POINTS_METRIC_CASES_H
 #include "tests/cases.h"
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>

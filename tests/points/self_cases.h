@@ -4,7 +4,7 @@
 #define KD_TESTS_POINTS_SELF_CASES_H
 #include "points/api/points_device.h"
 #include "tests/cases.h"
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
    means "no point". */
 #include <kandela/points.h>
 
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include "tests/test.h"
 
 enum { COUNT = 700, QUERIES = 90, K = 5 };

@@ -5,7 +5,7 @@
 #include "distributed/points/parts.h"
 #include "points/api/points.h"
 #include "tests/cases.h"
-#include "tests/points/searches.h"
+#include "tests/neighbours/searches.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The searches of <kandela/points.h> that need kd_points_rows, with arrays as arguments. */
-#ifndef KD_TESTS_POINTS_SEARCHES_H
-#define KD_TESTS_POINTS_SEARCHES_H
+#ifndef KD_TESTS_NEIGHBOURS_SEARCHES_H
+#define KD_TESTS_NEIGHBOURS_SEARCHES_H
 #include <kandela/points.h>
 
 static inline kd_status nearest64(const kd_points *tree, const kd_points_query *query, uint32_t k,
