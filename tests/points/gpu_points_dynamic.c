@@ -5,8 +5,8 @@
 #include "core/device/device_stream.h"
 #include "points/api/points_device.h"
 #include "tests/gpu.h"
-#include "tests/points/dynamic_cases.h"
 #include "tests/neighbours/searches.h"
+#include "tests/points/dynamic_cases.h"
 
 static void a_thousand_batches_answer_as_trees_built_anew(void **state) {
     (void)state;
