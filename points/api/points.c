@@ -394,7 +394,7 @@ kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uin
         if (ids) memcpy(ids, t->ids, t->count * sizeof *ids);
     }
     for (uint32_t i = 0; ids && tree->renamed && i < t->count; ++i) ids[i] = tree->renamed[ids[i]];
-    if (ids64) points_widen_ids(ids64, t->count);
+    if (ids64) points_widen_ids(ids64, ids, t->count);
     for (uint32_t i = 0; axes && i < t->count; ++i)
         axes[i] = (uint8_t)(t->axes ? t->axes[i] : pointtree_level_of(i) % t->dims);
     return KD_OK;

@@ -234,18 +234,20 @@ static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const k
     return KD_OK;
 }
 
-/* Each id is read before the position that may overlap it is written. */
-void points_widen_ids(uint64_t *ids, uint64_t count) {
+/* Each id is read before the position that may overlap it is written. `narrow` is an argument of
+   its own because GCC 12 at -O1 took a loop that computed it from `ids` for a pure function, and
+   removed the call. */
+void points_widen_ids(uint64_t *ids, const uint32_t *narrow, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-        uint32_t narrow;
-        memcpy(&narrow, (const char *)ids + (count + i) * sizeof narrow, sizeof narrow);
-        const uint64_t wide = narrow == KD_NO_POINT ? KD_NO_POINT64 : narrow;
+        uint32_t id;
+        memcpy(&id, (const char *)narrow + i * sizeof id, sizeof id);
+        const uint64_t wide = id == KD_NO_POINT ? KD_NO_POINT64 : id;
         memcpy((char *)ids + i * sizeof wide, &wide, sizeof wide);
     }
 }
 
 static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
-    if (status == KD_OK) points_widen_ids(ids->host, ids->count);
+    if (status == KD_OK) points_widen_ids(ids->host, ids->narrow, ids->count);
     if (ids->host == ids->to) return status;
     if (status == KD_OK)
         status = device_copy(ids->to, ids->host, ids->count * sizeof *ids->to, stream);

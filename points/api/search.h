@@ -59,8 +59,8 @@ kd_status points_check_radii(const kd_points *tree, const kd_points_query *query
 /* Checks dims, scalar, stride and pointer of an array for this tree; `name` names the array in
    error messages, such as "queries". */
 kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *name);
-/* Converts ids of 32 bits, in the second half of `ids`, to `count` ids of 64 bits in place. */
-void points_widen_ids(uint64_t *ids, uint64_t count);
+/* Converts `count` ids of 32 bits to 64 bits; `narrow` may be the second half of `ids`. */
+void points_widen_ids(uint64_t *ids, const uint32_t *narrow, uint64_t count);
 /* Checks that all arrays of the search are aligned and, if `host`, that they are in host memory. */
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host);
 
