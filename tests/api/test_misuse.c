@@ -138,6 +138,65 @@ static void rays_of_two_kinds(void **state) {
     kd_triangles_close(tree);
 }
 
+static double stop_visit(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+    (void)context, (void)query, (void)id, (void)dist2, (void)bound;
+    return -1;
+}
+
+/* Queries that contradict themselves, and arrays that a search does not fill. */
+static void contradictory_queries_are_refused(void **state) {
+    (void)state;
+    static float dist2[COUNT];
+    static uint32_t ids[COUNT], counts[COUNT];
+    static uint64_t ids64[COUNT], offsets[COUNT + 1];
+    kd_points *tree = open_points();
+    kd_points_query plain, self, boxes;
+    kd_points_query_default(&plain);
+    plain.points = kd_point_array_make(cloud, QUERIES, 3, KD_FLOAT);
+    self = self_query_of(&plain);
+    boxes = box_query_of(&plain.points, &plain.points);
+#define NEAREST(query, ...)                                                                        \
+    kd_points_search_nearest(                                                                      \
+        tree, &(query), 1,                                                                         \
+        &(const kd_points_rows){.struct_size = sizeof(kd_points_rows), __VA_ARGS__})
+#define COUNTS(query, ...)                                                                         \
+    kd_points_search_count(tree, &(query),                                                         \
+                           &(const kd_points_rows){.struct_size = sizeof(kd_points_rows),          \
+                                                   .offsets = offsets,                             \
+                                                   __VA_ARGS__})
+    assert_int_equal(NEAREST(self, .ids64 = ids64, .order = ids, .counts = counts), KD_OK);
+    assert_int_equal(COUNTS(self, .order = ids), KD_OK);
+    assert_int_equal(COUNTS(boxes, .ids = NULL), KD_OK);
+    expect_refused(NEAREST(plain, .ids = ids, .ids64 = ids64), "`ids` and `ids64` are both set");
+    expect_refused(NEAREST(plain, .offsets = offsets), "`offsets` must be NULL");
+    expect_refused(NEAREST(plain, .order = ids), "`order` must be NULL");
+    expect_refused(NEAREST(boxes, .ids = ids), "have no nearest points");
+    expect_refused(COUNTS(plain, .ids = ids), "only counts");
+    expect_refused(COUNTS(plain, .counts = counts), "`counts` must be NULL");
+    const kd_points_rows lengths = {
+        .struct_size = sizeof lengths, .offsets = offsets, .dist2 = dist2};
+    expect_refused(kd_points_search_within(tree, &boxes, &lengths), "have no distances");
+    const kd_points_rows unsized = {.struct_size = 0, .ids = ids};
+    expect_refused(kd_points_search_nearest(tree, &plain, 1, &unsized), "kd_points_rows_default");
+    expect_refused(kd_points_visit(tree, &self, stop_visit, NULL), "supports neither");
+    self.points = plain.points;
+    expect_refused(NEAREST(self, .ids = ids), "`points` must be empty and `radii` NULL if `self`");
+    boxes.max_radius = 1;
+    expect_refused(COUNTS(boxes, .ids = NULL), "have no distances");
+    boxes.max_radius = (double)INFINITY;
+    boxes.radii = dist2;
+    expect_refused(COUNTS(boxes, .ids = NULL), "`radii` NULL if a box");
+    boxes.radii = NULL;
+    boxes.self = 1;
+    expect_refused(COUNTS(boxes, .ids = NULL), "set one of them");
+    boxes.self = 0;
+    memset(&boxes.hi, 0, sizeof boxes.hi);
+    expect_refused(COUNTS(boxes, .ids = NULL), "`hi` has 0 dimensions");
+#undef NEAREST
+#undef COUNTS
+    kd_points_close(tree);
+}
+
 /* Counts and strides whose product overflows 64 bits or exceeds any memory. */
 static void sizes_that_cannot_be(void **state) {
     (void)state;
@@ -229,9 +288,13 @@ static void render_options_without_sense(void **state) {
 int main(void) {
     for (int i = 0; i < COUNT * 3; ++i) cloud[i] = (float)(i * 7919 % 1009) / 8;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(offsets_of_no_query),  cmocka_unit_test(misaligned_points),
-        cmocka_unit_test(misaligned_triangles), cmocka_unit_test(sizes_that_cannot_be),
-        cmocka_unit_test(rays_of_two_kinds),    cmocka_unit_test(render_options_without_sense),
+        cmocka_unit_test(offsets_of_no_query),
+        cmocka_unit_test(misaligned_points),
+        cmocka_unit_test(misaligned_triangles),
+        cmocka_unit_test(sizes_that_cannot_be),
+        cmocka_unit_test(contradictory_queries_are_refused),
+        cmocka_unit_test(rays_of_two_kinds),
+        cmocka_unit_test(render_options_without_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
