@@ -47,14 +47,22 @@ static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes)
     return KD_OK;
 }
 
-/* Replaces *array by a host copy if it is in device memory. NULL and 0 bytes are allowed. */
+/* Copies an array in device memory to the host: *copy, or NULL if the array is on the host. NULL
+   and 0 bytes are allowed. */
+static kd_status host_copy(host_arrays *arrays, const void *array, uint64_t bytes, void **copy) {
+    *copy = NULL;
+    if (is_on_host(array, bytes)) return KD_OK;
+    KD_TRY(take(arrays, copy, NULL, bytes));
+    KD_TRY(device_copy(*copy, array, bytes, arrays->stream));
+    return device_stream_wait(arrays->stream);
+}
+
+/* Replaces *array by a host copy if it is in device memory. */
 static kd_status host_arrays_in(host_arrays *arrays, const void **array, uint64_t bytes) {
     void *copy = NULL;
-    if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(arrays, &copy, NULL, bytes));
-    KD_TRY(device_copy(copy, *array, bytes, arrays->stream));
-    *array = copy;
-    return device_stream_wait(arrays->stream);
+    KD_TRY(host_copy(arrays, *array, bytes, &copy));
+    if (copy) *array = copy;
+    return KD_OK;
 }
 
 /* Replaces *array by a host buffer, which host_arrays_end copies back. */
@@ -386,11 +394,16 @@ static kd_status copy_to_host(host_arrays *arrays, const kd_points *tree, points
     const uint64_t offset_bytes = (count + 1) * sizeof *rows->offsets;
     arrays->stream = query->stream ? query->stream : tree->options.stream;
     KD_TRY(caller_memory_check(&caller, 1, false));
-    KD_TRY(search->kind == POINTS_FILL
-               ? host_arrays_in(arrays, (const void **)&rows->offsets, offset_bytes)
-               : host_arrays_out(arrays, (void **)&rows->offsets, offset_bytes));
-    if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(rows->offsets, count));
-    const uint64_t answers = search->kind == POINTS_FILL ? rows->offsets[count] : count * search->k;
+    uint64_t answers = count * search->k;
+    if (search->kind == POINTS_FILL) {
+        void *copy = NULL;
+        KD_TRY(host_copy(arrays, rows->offsets, offset_bytes, &copy));
+        if (copy) rows->offsets = (uint64_t *)copy;
+        KD_TRY(points_check_offsets(rows->offsets, count));
+        answers = rows->offsets[count];
+    } else {
+        KD_TRY(host_arrays_out(arrays, (void **)&rows->offsets, offset_bytes));
+    }
     if (keep)
         return device_stream_wait(arrays->stream); /* the streams of other devices do not
                                                       wait */
