@@ -28,12 +28,6 @@ KD_FN bool surface_layers_scatter(const surface *at) {
            !vec3_is_zero(layers->sheen) || (layers->clear > 0 && layers->clear_alpha > 0);
 }
 
-/* Returns true if the surface transmits light to its other side. */
-KD_FN bool surface_is_clear(const surface *at) {
-    if (at->kind == MATERIAL_PRINCIPLED) return at->layers.transmission > 0 && at->metallic < 1;
-    return at->kind == MATERIAL_GLASS;
-}
-
 /* --- Which surfaces store photons, and which only pass light on ---
    These functions decide it for all methods. A surface stores photons if it has a component that is
    neither mirror, glass nor metal; camera paths look up photons and sample lights there. Paths from
@@ -135,11 +129,19 @@ KD_FN float bsdf_flux_correction(const surface *at, vec3 wo, vec3 wi) {
     return below > 0 ? above / below : 0;
 }
 
+/* Returns true if light from wi, whose local direction is `local`, crosses the surface to the side
+   of wo. Flux arrives at the triangles: there their plane decides for all surfaces. */
+KD_FN bool bsdf_crosses(const surface *at, const bsdf_frame *base, vec3 wi, vec3 local,
+                        bsdf_mode mode) {
+    if (mode == BSDF_RADIANCE && at->smooth_height > 0) return local.z < 0;
+    return vec3_dot(wi, at->geometric) * base->side < 0;
+}
+
 /* Returns f(wo, wi) of all lobes that are not delta distributions, in 1/sr. */
 KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
-    const bool crosses = vec3_dot(wi, at->geometric) * base.side < 0;
+    const bool crosses = bsdf_crosses(at, &base, wi, local, mode);
     /* The geometric normal decides on which side of the surface the light is; the shading normal
        only affects its amount. */
     if (crosses != (local.z < 0)) return vec3_all(0);
@@ -188,7 +190,7 @@ KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_m
     sample.pdf = drawn.pdf;
     sample.specular = drawn.specular;
     sample.transmitted = drawn.wi.z < 0;
-    const bool crosses = vec3_dot(sample.direction, at->geometric) * base.side < 0;
+    const bool crosses = bsdf_crosses(at, &base, sample.direction, drawn.wi, mode);
     if (crosses != sample.transmitted) sample.weight = vec3_all(0);
     if (mode == BSDF_FLUX && !vec3_is_zero(sample.weight))
         sample.weight = vec3_scale(sample.weight, bsdf_flux_correction(at, wo, sample.direction));

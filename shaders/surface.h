@@ -1,7 +1,13 @@
 /* A point on a surface with everything that shading needs.
    Idea: there are two normals. `geometric` is that of the flat triangle, by its winding; it decides
    what is in front, inside and visible. `normal` is the interpolated shading normal, always in the
-   hemisphere of the geometric one.
+   hemisphere of the geometric one. Where the interpolated normals describe a convex surface, light
+   from below the plane of the triangle but above that of the shading normal reaches it, too, or the
+   edge of the shadow would follow the triangles. Such rays begin at the height of the smooth
+   surface (`smooth_height`), so that they do not hit the triangles beneath it.
+   Source: Hanika 2021, "Hacking the Shadow Terminator", Ray Tracing Gems II, chapter 4.
+   Differs: only rays below the plane of the triangle begin higher, so that all others, and the
+   shadows of things that touch the surface, are those of the triangles.
    Invariants: both are unit vectors; dot(geometric, normal) >= 0; the mirror direction about
    `normal` stays on the viewer's side of the triangle, which avoids black rims. */
 #ifndef KD_SHADERS_SURFACE_H
@@ -17,6 +23,9 @@ typedef struct surface {
     vec3 normal;    /* unit, for shading */
     vec2 texcoord;
     bool front; /* hit from the side of the geometric normal */
+    /* Height of the smooth surface above `position`, on the side that was hit; 0: no light from
+       below the plane of the triangle */
+    float smooth_height;
     uint32_t triangle, material;
     /* The material at this point, textures applied. */
     int32_t kind; /* material_kind */
@@ -47,23 +56,34 @@ KD_FN void light_on_triangle(light *light, vec3 a, vec3 b, vec3 c) {
     light->direction = triangle_unit_normal(a, b, c);
 }
 
-KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
-    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)hit.triangle;
-    vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
-         c = scene->mesh.positions[corner[2]];
-    if (instance_id != KD_NONE) {
-        a = instance_corner(scene->instances.list + instance_id, a);
-        b = instance_corner(scene->instances.list + instance_id, b);
-        c = instance_corner(scene->instances.list + instance_id, c);
-    }
-    at->position = triangle_point(a, b, c, hit.u, hit.v);
-    at->error = triangle_point_error(a, b, c);
-    at->geometric = triangle_unit_normal(a, b, c);
+KD_FN void surface_place(surface *at, ray_hit hit, const vec3 corners[3]) {
+    at->position = triangle_point(corners[0], corners[1], corners[2], hit.u, hit.v);
+    at->error = triangle_point_error(corners[0], corners[1], corners[2]);
+    at->geometric = triangle_unit_normal(corners[0], corners[1], corners[2]);
 }
 
-KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
+/* Returns the height above `position` of the planes through the corners, perpendicular to their
+   normals, weighted by the barycentric coordinates; planes below it count as 0. Returns 0 if the
+   normals differ too much to be those of a smooth surface. */
+KD_FN float surface_height(const surface *at, ray_hit hit, const vec3 corners[3],
+                           const vec3 normals[3]) {
+    const float least = 0.7f; /* cosine between a normal and the triangle's */
+    const float side = at->front ? 1.0f : -1.0f;
+    const float share[3] = {1 - hit.u - hit.v, hit.u, hit.v};
+    float height = 0;
+    for (int i = 0; i < 3; ++i) {
+        if (!(vec3_dot(normals[i], at->geometric) > least)) return 0;
+        const float above = side * vec3_dot(vec3_sub(corners[i], at->position), normals[i]);
+        height += share[i] * float_max(above, 0);
+    }
+    return height;
+}
+
+KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id,
+                          const vec3 corners[3]) {
     const mesh_view *mesh = &scene->mesh;
     at->normal = at->geometric;
+    at->smooth_height = 0;
     if (!mesh->normal_indices) return;
     const uint32_t *corner = mesh->normal_indices + 3 * (size_t)hit.triangle;
     if (corner[0] == KD_NONE || corner[1] == KD_NONE || corner[2] == KD_NONE) return;
@@ -75,6 +95,7 @@ KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uin
     const vec3 smooth = vec3_normalize(sum);
     if (vec3_is_zero(smooth)) return;
     at->normal = vec3_dot(smooth, at->geometric) < 0 ? vec3_negate(smooth) : smooth;
+    at->smooth_height = surface_height(at, hit, corners, n);
 }
 
 /* Bends the shading normal as little as necessary for the mirror direction of `wo` to leave the
@@ -158,18 +179,26 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
     return scene->materials[scene->mesh.triangle_materials[triangle]].kind;
 }
 
+/* Returns true if the surface transmits light to its other side. */
+KD_FN bool surface_is_clear(const surface *at) {
+    if (at->kind == MATERIAL_PRINCIPLED) return at->layers.transmission > 0 && at->metallic < 1;
+    return at->kind == MATERIAL_GLASS;
+}
+
 /* Computes the surface where `ray` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
 KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
                           uint32_t instance_id, surface *at) {
-    surface_place(at, scene, hit, instance_id);
+    vec3 corners[3];
+    surface_corners(scene, hit.triangle, instance_id, corners);
+    surface_place(at, hit, corners);
     at->triangle = hit.triangle;
     at->material = scene->mesh.triangle_materials[hit.triangle];
     at->front = vec3_dot(ray->direction, at->geometric) < 0;
     const surface_uv uv = surface_texcoord(&scene->mesh, hit);
     at->texcoord = uv.first;
-    surface_smooth(at, scene, hit, instance_id);
+    surface_smooth(at, scene, hit, instance_id, corners);
     const vec3 smooth = at->normal;
     at->normal = surface_mapped_normal(scene, at->material, hit, instance_id, uv, at->normal);
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
@@ -178,6 +207,9 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
     if (at->kind == MATERIAL_PRINCIPLED)
         at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
                                        at->ior);
+    const material *made = scene->materials + at->material;
+    const bool mapped = made->normal_map != KD_NONE || made->bump_map != KD_NONE;
+    if (mapped || surface_is_clear(at)) at->smooth_height = 0;
     if (at->kind != MATERIAL_DIFFUSE)
         surface_bend_normal(at, vec3_negate(vec3_normalize(ray->direction)));
 }
@@ -200,17 +232,25 @@ KD_FN float surface_eta(const surface *at) {
     return at->front ? at->ior : 1 / at->ior;
 }
 
+/* Returns the origin of a ray that leaves the surface: higher than the triangle if the ray passes
+   below the triangle's plane but above that of the shading normal. */
+KD_FN vec3 surface_origin(const surface *at, vec3 direction) {
+    const float side = at->front ? 1.0f : -1.0f;
+    if (at->smooth_height > 0 && side * vec3_dot(direction, at->geometric) < 0 &&
+        side * vec3_dot(direction, at->normal) > 0)
+        return vec3_along(at->position, side * (at->smooth_height + 2 * at->error), at->normal);
+    return ray_leave(at->position, at->error, at->geometric, direction);
+}
+
 /* Returns a ray that leaves the surface; `tmax` is in lengths of `direction`. */
-KD_FN ray surface_leave(const surface *surface, vec3 direction, float tmax) {
-    return ray_make(ray_leave(surface->position, surface->error, surface->geometric, direction),
-                    direction, 0, tmax);
+KD_FN ray surface_leave(const surface *at, vec3 direction, float tmax) {
+    return ray_make(surface_origin(at, direction), direction, 0, tmax);
 }
 
 /* Returns the shadow ray to `point`, with t from 0 to 1. A point on another surface must have been
    offset from it (ray_leave). */
-KD_FN ray surface_connect(const surface *surface, vec3 point) {
-    const vec3 towards = vec3_sub(point, surface->position);
-    const vec3 origin = ray_leave(surface->position, surface->error, surface->geometric, towards);
+KD_FN ray surface_connect(const surface *at, vec3 point) {
+    const vec3 origin = surface_origin(at, vec3_sub(point, at->position));
     return ray_make(origin, vec3_sub(point, origin), 0, 1);
 }
 

@@ -101,7 +101,8 @@ KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent
 
 /* Returns the medium that a ray from a surface enters; `medium` is the medium on wo's side. */
 KD_FN uint32_t medium_beyond_surface(const surface *at, vec3 wo, vec3 direction, uint32_t medium) {
-    const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
+    const bool crosses = !(at->smooth_height > 0) &&
+                         vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
     return crosses && at->beyond != MEDIUM_SAME ? at->beyond : medium;
 }
 

@@ -171,6 +171,8 @@ KD_FN vec3 photon_scattered_evenly(const surface *at, vec3 wo, const photon *lan
 KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
     if (at->kind == MATERIAL_DIFFUSE) return photon_scattered_evenly(at, wo, landed);
     const vec3 wi = vec3_negate(landed->direction);
+    if (at->smooth_height > 0 && vec3_dot(wi, at->geometric) * vec3_dot(wo, at->geometric) <= 0)
+        return vec3_all(0);
     /* Photons carry flux across the geometric surface; shading needs flux across the shading
        surface. */
     const float true_cosine = fabsf(vec3_dot(wi, at->geometric));

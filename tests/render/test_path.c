@@ -62,11 +62,13 @@ static void test_furnace(void **state) {
 /* In a furnace, objects without absorption are invisible. */
 static void test_lossless_balls_vanish(void **state) {
     (void)state;
-    static const int32_t kinds[3] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_PLASTIC};
-    for (int i = 0; i < 3; ++i) {
+    static const int32_t kinds[4] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_PLASTIC,
+                                     MATERIAL_DIFFUSE};
+    static const int rings[4] = {16, 16, 16, 6};
+    for (int i = 0; i < 4; ++i) {
         fixture_clear(&stage);
         add_room(add_material(MATERIAL_DIFFUSE, 0.5f, 1));
-        fixture_ball(&stage, add_material(kinds[i], 1, 0), vec3_make(0, 0, 0), 0.5f, 16);
+        fixture_ball(&stage, add_material(kinds[i], 1, 0), vec3_make(0, 0, 0), 0.5f, rings[i]);
         fixture_finish(&stage);
         const kd_render_options options = small_options("path", 32, 64);
         shot s = shoot(&stage, &inside, &options, NULL);

@@ -79,7 +79,7 @@ static void test_normal_of_any_size(void **state) {
 }
 
 /* From any point in any direction, a ray does not hit its own triangle again, and the ends of a
-   connection do not occlude each other. */
+   connection do not occlude each other, except where arbitrary normals pretend a smooth surface. */
 static void test_offset_rays_leave_the_surface(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 20000; ++i) {
@@ -92,6 +92,8 @@ static void test_offset_rays_leave_the_surface(void **state) {
         const surface at = surface_at(&scene, &primary, middle_hit(i));
         if (vec3_is_zero(at.geometric)) continue;
         const vec3 next = unit(8, i);
+        const float side = at.front ? 1 : -1;
+        if (at.smooth_height > 0 && side * vec3_dot(next, at.geometric) < 0) continue;
         const ray left = surface_leave(&at, next, INFINITY);
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
         const ray rays[2] = {left, connected};
@@ -106,6 +108,53 @@ static void test_offset_rays_leave_the_surface(void **state) {
                 fail_msg("ray %u meets its own triangle at %g", (unsigned)i, (double)t);
         }
     }
+}
+
+/* Returns the nearest triangle of the fixture that the ray hits, by trying all of them. */
+static ray_hit nearest_hit(ray ray) {
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
+    ray_hit nearest = {ray.tmax, 0, 0, KD_NONE};
+    for (uint32_t i = 0; i < stage.triangle_count; ++i) {
+        const vec3 *corner = stage.positions + 3 * (size_t)i;
+        ray_hit hit = {0, 0, 0, i};
+        if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &hit.t, &hit.u,
+                               &hit.v) &&
+            hit.t > ray.tmin && hit.t < nearest.t)
+            nearest = hit;
+    }
+    return nearest;
+}
+
+/* A coarse ball with smooth normals: seen from outside, light from all directions above the shading
+   normal's plane arrives without hitting the ball. From inside, it is that of the triangles. */
+static void test_coarse_ball_does_not_shadow_itself(void **state) {
+    (void)state;
+    int below = 0;
+    fixture_clear(&stage);
+    fixture_ball(&stage, fixture_material(&stage, material_default()), vec3_all(0), 1, 6);
+    fixture_finish(&stage);
+    const scene_view scene = fixture_view(&stage);
+    for (uint64_t i = 0; i < 20000; ++i) {
+        const bool outside = i % 4 != 0;
+        const vec3 eye = vec3_scale(unit(9, i), outside ? 3 : 0.5f);
+        const vec3 gaze = vec3_sub(vec3_scale(unit(10, i), 0.5f), eye);
+        const ray primary = ray_make(eye, vec3_normalize(gaze), 0, INFINITY);
+        const ray_hit hit = nearest_hit(primary);
+        assert_true(hit.triangle != KD_NONE);
+        const surface at = surface_at(&scene, &primary, hit);
+        assert_true(at.front == outside && (outside || at.smooth_height == 0));
+        const vec3 light = unit(11, i), wo = vec3_negate(primary.direction);
+        const vec3 up = outside ? at.normal : vec3_negate(at.geometric);
+        const vec3 f = bsdf_evaluate(&at, wo, light, BSDF_RADIANCE);
+        if (vec3_dot(light, up) < 0) assert_true(vec3_is_zero(f));
+        if (!outside || vec3_dot(light, up) < 0.01f) continue;
+        assert_true(f.x > 0);
+        below += vec3_dot(light, at.geometric) < 0;
+        if (nearest_hit(surface_leave(&at, light, INFINITY)).triangle != KD_NONE ||
+            nearest_hit(surface_connect(&at, vec3_scale(light, 1000))).triangle != KD_NONE)
+            fail_msg("ray %u hits the ball that it leaves", (unsigned)i);
+    }
+    assert_true(below > 100);
 }
 
 /* A square in the xy plane, u along x, v along y: a normal map with a large red value leans to +x;
@@ -198,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_normals_and_mirrors),
         cmocka_unit_test(test_normal_of_any_size),
         cmocka_unit_test(test_offset_rays_leave_the_surface),
+        cmocka_unit_test(test_coarse_ball_does_not_shadow_itself),
         cmocka_unit_test(test_maps_turn_normals),
         cmocka_unit_test(test_transmitting_materials),
     };
