@@ -84,7 +84,7 @@ const photon_media_row *photon_media_named(const char *name);
 
 #define PHOTONS_DEFAULT 200000 /* photons to store in a map */
 #define GATHER_DEFAULT 50      /* k, the number of photons of an estimate */
-#define MAX_DEPTH_DEFAULT 32   /* maximum number of surfaces of a path */
+#define MAX_DEPTH_DEFAULT 255  /* maximum number of surfaces of a path */
 
 #ifdef __cplusplus
 }

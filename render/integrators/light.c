@@ -19,7 +19,7 @@
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 
-enum { PATHS_MAX = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MAX = 64 };
+enum { PATHS_MAX = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MAX = 255 };
 
 /* Used for frames on a device only, so never NULL when used. */
 static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
