@@ -219,8 +219,8 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
    photons within that radius do not show how far their light extends. */
 #define ESTIMATE_REACH_PHOTONS 16
 
-/* irradiance_record.reach2 of an estimate at a photon. `radius`: of the estimate; `accepted`: photons
-   that counted, without the photon itself; `largest`: largest radius of the map. */
+/* irradiance_record.reach2 of an estimate at a photon. `radius`: of the estimate; `accepted`:
+   photons that counted, without the photon itself; `largest`: largest radius of the map. */
 KD_FN float irradiance_reach2(float radius, uint32_t accepted, float largest) {
     if (!(radius > 0)) return 0;
     const float spacing2 = radius * radius / (float)(accepted + 1);

@@ -10,8 +10,8 @@
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
    Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
-              writes the point's irradiance if that reaches, or its index to `more`; refine_precomputed, one warp
-              per index, writes the irradiance of these. */
+              writes the point's irradiance if that reaches, or its index to `more`;
+   refine_precomputed, one warp per index, writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

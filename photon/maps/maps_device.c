@@ -209,7 +209,8 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which) {
     view.walks = photon_lookups[maps->lookup].walks;
     view.kernel = maps->kernel;
     view.scale = map->scale;
-    view.irradiance = map->has_irradiance ? (const irradiance_record *)map->irradiance.memory : NULL;
+    view.irradiance =
+        map->has_irradiance ? (const irradiance_record *)map->irradiance.memory : NULL;
     return view;
 }
 

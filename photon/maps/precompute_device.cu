@@ -11,8 +11,8 @@
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
               know_within, one warp per request, once per map, read the index and write sums,
-              radii and counts; tile_lookups.cu writes integrals; know, one thread per photon, writes the
-              irradiance. */
+              radii and counts; tile_lookups.cu writes integrals; know, one thread per photon,
+   writes the irradiance. */
 #include "core/device/cuda.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/density/warp_per_surface.cuh"
@@ -101,8 +101,8 @@ __device__ __forceinline__ uint32_t drop_self(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* `photon`: the points are these photons, whose estimates are counted in `counts`; NULL: they belong
-   to another map. */
+/* `photon`: the points are these photons, whose estimates are counted in `counts`; NULL: they
+   belong to another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
                                                            const photon *photon,
@@ -176,8 +176,7 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ precompute
     if (i >= part.count) return;
     const vec3 irradiance =
         vec3_add(precomputed_by(part, part.global, 0, i), precomputed_by(part, part.caustic, 1, i));
-    const float reach2 =
-        irradiance_reach2(part.radii[0][i], part.accepted[i], part.global.radius);
+    const float reach2 = irradiance_reach2(part.radii[0][i], part.accepted[i], part.global.radius);
     ((float4 *)part.irradiance)[part.first + i] =
         make_float4(irradiance.x, irradiance.y, irradiance.z, reach2);
 }

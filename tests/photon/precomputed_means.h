@@ -1,7 +1,7 @@
 /* photon/density/estimate_radius.h: a gather ray reads the irradiance precomputed at the nearest
-   photon, if that reaches. Its mean over all positions equals that of estimates made at those positions, for every
-   kernel and estimator. test_precomputed.c and nightly_precomputed.c set the number of photon sets,
-   the kernels and the tolerance. */
+   photon, if that reaches. Its mean over all positions equals that of estimates made at those
+   positions, for every kernel and estimator. test_precomputed.c and nightly_precomputed.c set the
+   number of photon sets, the kernels and the tolerance. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
@@ -46,7 +46,7 @@ static void cloud_make(photon_cloud *cloud, uint64_t seed) {
 }
 
 /* Returns the ratio of two means: precomputed values, and estimates at the ends of gather rays.
-   *beyond: fraction of the positions that no precomputed value reaches, where an estimate is made. */
+ *beyond: fraction of the positions that no precomputed value reaches, where an estimate is made. */
 static double precomputed_ratio(photon_cloud *cloud, double *beyond) {
     double precomputed = 0, estimated = 0;
     uint32_t out_of_reach = 0;
@@ -88,7 +88,8 @@ static void compare_means(uint32_t gather, float radius, bool adaptive, double m
             plane->map.adaptive = adaptive;
             double beyond = 0;
             const double ratio = precomputed_ratio(plane, &beyond);
-            if (!(beyond < most_beyond)) fail_msg("%.2f %% of the positions are out of reach", 100 * beyond);
+            if (!(beyond < most_beyond))
+                fail_msg("%.2f %% of the positions are out of reach", 100 * beyond);
             sum += ratio, squares += ratio * ratio;
             pointtree_close(&plane->tree);
             free(plane);
