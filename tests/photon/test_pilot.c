@@ -35,7 +35,7 @@ static const char *const room =
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     file_put_text("open.json", OPEN("0.7"));
-    file_put_text("dark.json", OPEN("0.001"));
+    file_put_text("dark.json", OPEN("0.05"));
     file_put_text("room.json", room);
     return 0;
 }
@@ -66,8 +66,8 @@ static render_result render(const char *name, const kd_render_options *options) 
 
 static void test_paths_are_bounded_by_the_image(void **state) {
     (void)state;
-    static const char *const methods[] = {"photon", "sppm", "ppm"};
-    for (int i = 0; i < 3; ++i) {
+    static const char *const methods[] = {"photon", "sppm"};
+    for (int i = 0; i < 2; ++i) {
         const kd_render_options options = options_for(methods[i]);
         render_result result = render("open.json", &options);
         const uint64_t maps = i ? (uint64_t)options.passes : 1;
@@ -82,10 +82,11 @@ static void test_a_larger_image_has_more_paths(void **state) {
     (void)state;
     kd_render_options options = options_for("photon");
     options.width = options.height = 48;
+    options.photons = 400000;
     options.spp = 1;
     render_result result = render("open.json", &options);
-    const uint64_t limit = PATHS_PER_LOOKUP * 8 * 48 * 48;
-    assert_in_range(result.frame.photons_emitted, limit / 2, limit);
+    /* guided, since the lamp is outside of what the camera sees */
+    assert_int_equal(result.frame.photons_emitted, PATHS_PER_GUIDED * 8 * 48 * 48);
     const uint64_t photons = result.frame.photon_hash;
     render_close(&result);
     options.spp = 3; /* the maps do not depend on the number of samples */
