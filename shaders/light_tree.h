@@ -19,8 +19,8 @@ enum {
     LIGHT_NODE_CHILDREN = 4, /* a trail has two bits per level */
     LIGHT_TREE_DEPTH = 16
 };
-#define LIGHT_NODE_LEAF 0x80000000u /* bit of light_node.child: the rest is a light, else a node   \
-                                     */
+/* Bit of light_node.child: the other bits are the index of a light, else of a node. */
+#define LIGHT_NODE_LEAF 0x80000000u
 #define LIGHT_TREE_SLACK 0x1p-18f   /* covers the rounding of cosines */
 #define LIGHT_TREE_SOFTNESS 0x1p-5f /* bounds the estimate inside a box; by experiment */
 #define LIGHT_BELOW_ONE 0x1.fffffep-1f
