@@ -85,8 +85,8 @@ static light_extent extent_of(const light_tree_input *input, uint32_t which, dou
     light_extent made;
     memset(&made, 0, sizeof made);
     for (int i = 0; i < 3; ++i) {
-        made.lo[i] = INFINITY;
-        made.hi[i] = -INFINITY;
+        made.lo[i] = (double)INFINITY;
+        made.hi[i] = -(double)INFINITY;
     }
     made.power = largest((double)lamp->power / whole, 0x1p-60);
     made.cos_cone = 1;
@@ -219,10 +219,10 @@ static uint32_t partition(const light_builder *with, light_range over, const lig
 /* Divides a range of at least two lights. */
 static uint32_t divide(const light_builder *with, light_range over) {
     double range[3][2], longest = 0;
-    light_split best = {-1, 0, INFINITY};
+    light_split best = {-1, 0, (double)INFINITY};
     for (int axis = 0; axis < 3; ++axis) {
-        range[axis][0] = INFINITY;
-        range[axis][1] = -INFINITY;
+        range[axis][0] = (double)INFINITY;
+        range[axis][1] = -(double)INFINITY;
         for (uint32_t i = over.begin; i < over.end; ++i) {
             const double at = middle_of(with->extents + with->order[i], axis);
             range[axis][0] = smallest(range[axis][0], at);
