@@ -32,11 +32,11 @@ uint32_t film_min_samples(const film *film);
 bool film_is_even(const film *film, uint32_t samples);
 
 /* Estimates the square root of the relMSE (compare.h) of the film's means against the picture
-   without noise; the same for a scene in other units of radiance. INFINITY if a pixel has fewer than
-   two samples. This is the error for what the samples have met: light that no sample of any pixel
-   has met so far, and errors that all samples share, as those of one photon map, are not included.
-   May return KD_ERROR_MEMORY, for a double per pixel; the result does not depend on the number of
-   threads. film_error.c has the method. */
+   without noise; the same for a scene in other units of radiance. INFINITY if a pixel has fewer
+   than two samples. This is the error for what the samples have met: light that no sample of any
+   pixel has met so far, and errors that all samples share, as those of one photon map, are not
+   included. May return KD_ERROR_MEMORY, for a double per pixel; the result does not depend on the
+   number of threads. film_error.c has the method. */
 kd_status film_error(double *error, const film *film);
 
 /* Mean colour of the pixels; pixels without samples count as black. */

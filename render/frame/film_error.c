@@ -26,7 +26,7 @@ enum { ROWS_GRAIN = 8, NEIGHBOURS = 8, RATED_SAMPLES = 16 };
 
 typedef struct row_sums {
     double variance; /* of the mean, for independent samples, relative; over all pixels */
-    double single;   /* of one sample, relative; this and the rest: over pixels of `least` samples */
+    double single; /* of one sample, relative; this and the rest: over pixels of `least` samples */
     double difference, difference_squares; /* |mean of the first part - mean of the rest|^2 */
 } row_sums;
 

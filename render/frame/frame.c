@@ -359,8 +359,8 @@ kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
 }
 
 /* Returns true for 16, 32, 48, 64, 96, 128, 192, ... samples. At these numbers film_error knows how
-   well the samples are distributed. Few looks also keep an estimate that is too small by chance from
-   ending the frame. */
+   well the samples are distributed. Few looks also keep an estimate that is too small by chance
+   from ending the frame. */
 static bool is_judged(uint32_t samples) {
     if (samples < JUDGED_SAMPLES) return false;
     while (samples % 2 == 0) samples /= 2;
