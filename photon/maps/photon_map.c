@@ -99,10 +99,12 @@ done:
 
 uint64_t photon_map_bytes_max(uint64_t photons) {
     if (photons == 0) return 0;
-    const uint64_t each = sizeof(photon) + sizeof(vec3); /* sorted photons; positions */
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t) + sizeof(uint8_t);
-    return photons * (each + tree) + leafindex_bytes_of(photons, true) +
-           pointtree_builders[0]->scratch_bytes(photons);
+    /* the positions, during construction; afterwards the irradiance */
+    const uint64_t making = photons * sizeof(vec3) + pointtree_builders[0]->scratch_bytes(photons);
+    const uint64_t computed = photons * sizeof(irradiance_record);
+    return photons * (sizeof(photon) + tree) + leafindex_bytes_of(photons, true) +
+           (making > computed ? making : computed);
 }
 
 static int compare_floats(const void *a, const void *b) {

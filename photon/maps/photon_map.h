@@ -39,9 +39,8 @@ typedef struct photon_options {
 } photon_options;
 
 typedef struct photon_map {
-    photon *photons; /* in tree order */
-    /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
-    vec3 *irradiance;
+    photon *photons;               /* in tree order */
+    irradiance_record *irradiance; /* of each photon, in tree order; NULL: not computed */
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
     leafindex index;
@@ -89,7 +88,7 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges the irradiances, of which each rank has computed its part (ranks_part), by `gather`:
    ranks_all_gather, or ranks_device_gather for device memory. Collective. Returns KD_INTERRUPTED on
    all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *comm, irradiance_record *irradiance, uint64_t count,
                                      kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                      job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.

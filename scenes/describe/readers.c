@@ -4,6 +4,7 @@
 #include "scenes/import/gltf.h"
 #include "scenes/import/import_program.h"
 #include "scenes/mesh/generate.h"
+#include "scenes/mesh/origin.h"
 #include <strings.h>
 
 /* assimp reports no lines, and logs its problems. */
@@ -25,11 +26,11 @@ const mesh_reader *mesh_reader_find(const char *path) {
 }
 
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
-    if (!procedural_is_path(path)) return mesh_reader_find(path)->load(out, path, options, job);
+    if (!procedural_is_path(path)) {
+        KD_TRY(mesh_reader_find(path)->load(out, path, options, job));
+        if (options && options->recentre) mesh_recentre(out);
+        return KD_OK;
+    }
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     return procedural_load(out, path);
-}
-
-kd_status scene_load_mesh(mesh *out, const char *path, job_control *job) {
-    return mesh_load(out, path, NULL, job);
 }

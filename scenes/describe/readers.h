@@ -18,7 +18,5 @@ const mesh_reader *mesh_reader_find(const char *path);
    sets *triangle_lines to NULL. Returns KD_ERROR_INPUT with `file:line: what was found, what was
    expected`. */
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job);
-/* mesh_load without options. */
-kd_status scene_load_mesh(mesh *out, const char *path, job_control *job);
 
 #endif

@@ -59,7 +59,8 @@ static void expect_in_order(const photon_map *right, const photon_map_cuda *map)
 }
 
 static void expect_irradiance(const photon_map *right, const photon_map_cuda *map) {
-    vec3 *irradiance = (vec3 *)malloc((right->count + 1) * sizeof *irradiance);
+    irradiance_record *irradiance =
+        (irradiance_record *)malloc((right->count + 1) * sizeof *irradiance);
     assert_non_null(irradiance);
     assert_true(map->has_irradiance == (right->irradiance != NULL));
     if (right->irradiance) {
