@@ -39,6 +39,14 @@ typedef struct photon_last {
 typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
                                   bool any_order, photon_last *last, neighbour *out);
 
+/* Irradiance at a photon. It applies to the points of its surface within a distance, not beyond:
+   there may be a wall between. 16 bytes, which a device loads at once. */
+typedef struct irradiance_record {
+    vec3 irradiance; /* W/m^2, of both maps */
+    float reach2;    /* square of the distance, exclusive; 0: it applies nowhere */
+} irradiance_record;
+static_assert(sizeof(irradiance_record) == 16, "a device loads it as a float4");
+
 typedef struct photon_map_view {
     /* in tree order; power in W, already divided by the number of emitted paths */
     const photon *photons;
@@ -54,8 +62,7 @@ typedef struct photon_map_view {
     bool any_order;       /* argument of `finder` */
     /* argument of `finder`, private to a thread; NULL: lookups are independent */
     photon_last *last;
-    /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
-    const vec3 *irradiance;
+    const irradiance_record *irradiance; /* of each photon, in tree order; NULL: not computed */
 } photon_map_view;
 
 /* Query point of an estimate. */
@@ -152,9 +159,12 @@ KD_FN float photon_gathering_scale(const photon_map_view *map, const tile_view *
     return 1 / (integral * gathered->radius * gathered->radius);
 }
 
-/* Irradiance of the gathered photons, W/m^2. */
+/* Irradiance of the gathered photons, W/m^2. *accepted: number of photons that count, without the
+   photon at whose position the estimate is made. */
 KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_view *tiles,
-                                       const estimate_point *at, const photon_gathering *gathered) {
+                                       const estimate_point *at, const photon_gathering *gathered,
+                                       uint32_t *accepted) {
+    *accepted = 0;
     const float scale = photon_gathering_scale(map, tiles, at, gathered);
     if (!(scale > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
@@ -162,6 +172,7 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
     for (uint32_t i = 0; i < gathered->count; ++i) {
         const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
+        ++*accepted;
         const float kernel =
             photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
@@ -173,9 +184,11 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
 }
 
 /* Irradiance of all photons within map->radius, W/m^2. `self_node`: node of the photon at whose
-   position the estimate is made; KD_NONE: none. */
+   position the estimate is made; KD_NONE: none. *accepted: as above. */
 KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *tiles,
-                                   const estimate_point *at, uint32_t self_node) {
+                                   const estimate_point *at, uint32_t self_node,
+                                   uint32_t *accepted) {
+    *accepted = 0;
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
     const float per_bound2 = 1 / bound2;
@@ -188,6 +201,7 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
         if (!(dist2 <= bound2) || walk.node == self_node) continue;
         ++inside;
         if (!estimate_accepts(landed, at)) continue;
+        ++*accepted;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
@@ -196,6 +210,22 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
                      map->scale);
     const float integral = estimate_integral(tiles, at, map->radius, map->kernel);
     return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
+}
+
+/* The distance within which a record applies, in spacings of the photons in its estimate: uniform
+   light has a photon farther away from exp(-2.5^2) = 0.2 % of all points. */
+#define ESTIMATE_REACH 2.5f
+/* A record applies nowhere if fewer photons of its spacing would lie within the largest radius: few
+   photons within that radius do not show how far their light extends. */
+#define ESTIMATE_REACH_PHOTONS 16
+
+/* irradiance_record.reach2 of an estimate at a photon. `radius`: of the estimate; `accepted`:
+   photons that counted, without the photon itself; `largest`: largest radius of the map. */
+KD_FN float irradiance_reach2(float radius, uint32_t accepted, float largest) {
+    if (!(radius > 0)) return 0;
+    const float spacing2 = radius * radius / (float)(accepted + 1);
+    const bool sparse = ESTIMATE_REACH_PHOTONS * spacing2 > largest * largest;
+    return sparse ? 0 : ESTIMATE_REACH * ESTIMATE_REACH * spacing2;
 }
 
 /* Number of nearest photons examined for a precomputed irradiance if the nearest one belongs to
@@ -211,8 +241,8 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
     return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_PRECOMPUTED_HEIGHT * distance;
 }
 
-/* Finds the precomputed irradiance of the nearest photon on this surface; returns false if no
-   photon nearby applies.
+/* Finds the precomputed irradiance of the nearest photon on this surface; returns false if there is
+   none nearby or its record does not reach the point.
    Source: Christensen 1999, "Faster photon map global illumination". */
 KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
                                          vec3 *irradiance) {
@@ -223,8 +253,9 @@ KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estim
         for (uint32_t i = 0; i < count; ++i) {
             const photon *landed = &map->photons[neighbours[i].node];
             if (!estimate_knows(landed, at, sqrtf(neighbours[i].dist2))) continue;
-            *irradiance = map->irradiance[neighbours[i].node];
-            return true;
+            const irradiance_record *record = &map->irradiance[neighbours[i].node];
+            *irradiance = record->irradiance;
+            return neighbours[i].dist2 < record->reach2;
         }
     }
     return false;

@@ -97,21 +97,31 @@ KD_FN void photon_gather_at(const photon_map_view *map, const tile_view *tiles,
 /* Irradiance, W/m^2, by the estimator of the map. */
 KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
                              const estimate_point *at) {
-    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, KD_NONE);
+    uint32_t accepted;
+    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, KD_NONE, &accepted);
     photon_gathering gathered;
     photon_gather_at(map, tiles, at, &gathered);
-    return photon_gathering_irradiance(map, tiles, at, &gathered);
+    return photon_gathering_irradiance(map, tiles, at, &gathered, &accepted);
 }
 
 /* As photon_irradiance, at a photon of the map, for the points nearest to it
    (photon_self_weight). */
-KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
-                                       const estimate_point *at, uint32_t node) {
-    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
+KD_FN irradiance_record photon_irradiance_at_photon(const photon_map_view *map,
+                                                    const tile_view *tiles,
+                                                    const estimate_point *at, uint32_t node) {
+    irradiance_record made;
+    uint32_t accepted;
+    if (map->gather == 0) {
+        made.irradiance = photon_fixed_irradiance(map, tiles, at, node, &accepted);
+        made.reach2 = irradiance_reach2(map->radius, accepted, map->radius);
+        return made;
+    }
     photon_gathering gathered;
     photon_gather_others(map, node, &gathered);
     if (map->adaptive) photon_gathering_adapt(map, tiles, at, &gathered);
-    return photon_gathering_irradiance(map, tiles, at, &gathered);
+    made.irradiance = photon_gathering_irradiance(map, tiles, at, &gathered, &accepted);
+    made.reach2 = irradiance_reach2(gathered.radius, accepted, map->radius);
+    return made;
 }
 
 /* --- irradiance of both maps at a photon, for a final gather that uses the nearest photon only ---
@@ -129,11 +139,13 @@ KD_FN estimate_point photon_place(const photon *landed) {
     return at;
 }
 
-KD_FN vec3 photon_irradiance_at(const photon_map_view *map, const photon_map_view *caustic,
-                                const tile_view *tiles, uint32_t node) {
+KD_FN irradiance_record photon_irradiance_at(const photon_map_view *map,
+                                             const photon_map_view *caustic, const tile_view *tiles,
+                                             uint32_t node) {
     const estimate_point at = photon_place(&map->photons[node]);
-    return vec3_add(photon_irradiance_at_photon(map, tiles, &at, node),
-                    photon_irradiance(caustic, tiles, &at));
+    irradiance_record made = photon_irradiance_at_photon(map, tiles, &at, node);
+    made.irradiance = vec3_add(made.irradiance, photon_irradiance(caustic, tiles, &at));
+    return made;
 }
 
 /* --- fixed radius --------------------------------------------------------------------------------

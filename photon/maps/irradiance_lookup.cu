@@ -10,8 +10,8 @@
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
    Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
-              writes the point's irradiance, or its index to `more`; refine_precomputed, one warp
-              per index, writes the irradiance of these. */
+              writes the point's irradiance if that reaches, or its index to `more`;
+   refine_precomputed, one warp per index, writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
@@ -25,7 +25,7 @@ constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
 struct irradiance_lookup_work {
     gather_work lookup; /* index, k, radius */
     kandela::layout tree;
-    const vec3 *irradiance; /* in tree order */
+    const float4 *irradiance; /* irradiance_record each, in tree order */
     float4 *places;
     const float4 *sides;
     const uint32_t *count;
@@ -41,11 +41,12 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     return point;
 }
 
+/* Writes the result if the photon's record reaches the place. */
 __device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which,
-                                       uint32_t node) {
-    const vec3 irradiance = work.irradiance[node];
-    work.places[which] =
-        make_float4(irradiance.x, irradiance.y, irradiance.z, __uint_as_float(KD_NONE));
+                                       uint32_t node, float dist2) {
+    const float4 record = __ldg(work.irradiance + node);
+    if (dist2 < record.w)
+        work.places[which] = make_float4(record.x, record.y, record.z, __uint_as_float(KD_NONE));
 }
 
 __device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work,
@@ -108,7 +109,7 @@ __global__ __launch_bounds__(BLOCK, BLOCKS) void nearest_precomputed(
             usable = estimate_knows(&landed, &point, sqrtf(best.dist2));
         }
         if (usable)
-            answer(work, i, best.node);
+            answer(work, i, best.node, best.dist2);
         else
             work.more[take_place(work.more_count)] = i;
     }
@@ -133,7 +134,8 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
         if (minimum != KD_NONE && dist2 == minimum) id = work.lookup.index.ids[place];
         const uint32_t first = __reduce_min_sync(ALL, id);
         if (first != KD_NONE && id == first)
-            answer(work, which, gather_index::node_of_place(work.tree, place));
+            answer(work, which, gather_index::node_of_place(work.tree, place),
+                   __uint_as_float(minimum));
         __syncwarp();
     }
 }
@@ -150,7 +152,7 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     work.lookup.k = ESTIMATE_PRECOMPUTED_K;
     work.lookup.radius = map->radius;
     work.tree = kandela::layout_of((uint32_t)map->list.count);
-    work.irradiance = (const vec3 *)map->irradiance.memory;
+    work.irradiance = (const float4 *)map->irradiance.memory;
     work.places = (float4 *)lookup->places;
     work.sides = (const float4 *)lookup->sides;
     work.count = lookup->count;

@@ -209,7 +209,8 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which) {
     view.walks = photon_lookups[maps->lookup].walks;
     view.kernel = maps->kernel;
     view.scale = map->scale;
-    view.irradiance = map->has_irradiance ? (const vec3 *)map->irradiance.memory : NULL;
+    view.irradiance =
+        map->has_irradiance ? (const irradiance_record *)map->irradiance.memory : NULL;
     return view;
 }
 
@@ -229,6 +230,6 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps) {
 
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    return photon_irradiance_exchange(maps->comm, (vec3 *)map->irradiance.memory, map->list.count,
-                                      ranks_device_gather, job);
+    return photon_irradiance_exchange(maps->comm, (irradiance_record *)map->irradiance.memory,
+                                      map->list.count, ranks_device_gather, job);
 }

@@ -217,7 +217,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     photon_curve::sorting sorting;
     cuda_arena sorted = {NULL, 0};
     if (photon_curve::lay_out(&sorting, &sorted, NULL, (uint32_t)photons) != KD_OK) return 0;
-    const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* including the irradiance */
+    const uint64_t in_order = sizeof(photon) + sizeof(vec3) + sizeof(irradiance_record);
     const uint64_t precompute_bytes = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
     uint64_t scratch =
         precompute_bytes > build.scratch_bytes ? precompute_bytes : build.scratch_bytes;

@@ -18,6 +18,18 @@
 extern "C" {
 #endif
 
+/* Where the emission of a list ends and what it is guided by, to suit an image
+   (render/photon_mapping/pilot.h). Zeroed: as if no image were known. */
+typedef struct photon_suit {
+    uint64_t paths_max;                           /* photon_order.paths_max */
+    bool faint;                                   /* photon_order.faint */
+    emission_target guides[EMISSION_TARGETS - 1]; /* spheres that guide the emission */
+    uint32_t guide_count;                         /* 0: emission is not guided */
+} photon_suit;
+
+/* Share of a guided list's photons that is sent towards the guides. */
+#define PHOTON_GUIDED_SHARE 0.75f
+
 typedef struct photon_options {
     uint64_t seed;
     uint32_t pass;           /* pass of a progressive method; each pass has independent photons */
@@ -33,15 +45,15 @@ typedef struct photon_options {
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* deadline of each list (photon_order.deadline) */
+    photon_suit suit[PHOTON_LISTS];
     bool tiles;       /* find the tiles; false if the caller has them from another pass */
     ranks *comm;      /* ranks that build the maps together: photon_order.comm */
     bool distributed; /* each rank keeps only its photons of the global and the caustic map */
 } photon_options;
 
 typedef struct photon_map {
-    photon *photons; /* in tree order */
-    /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
-    vec3 *irradiance;
+    photon *photons;               /* in tree order */
+    irradiance_record *irradiance; /* of each photon, in tree order; NULL: not computed */
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
     leafindex index;
@@ -89,7 +101,7 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges the irradiances, of which each rank has computed its part (ranks_part), by `gather`:
    ranks_all_gather, or ranks_device_gather for device memory. Collective. Returns KD_INTERRUPTED on
    all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *comm, irradiance_record *irradiance, uint64_t count,
                                      kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                      job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.

@@ -2,7 +2,7 @@
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
            4(3); the estimate is in photon/density/estimate_radius.h.
    Work: two estimates per photon, on all cores; a gather ray then finds one photon instead of k.
-   Memory: 12 bytes per photon.
+   Memory: 16 bytes per photon.
    Invariants: the same bits for any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -14,7 +14,7 @@ enum { PRECOMPUTE_GRAIN = 256 };
 typedef struct precomputation {
     const photon_map_view *map, *caustic;
     const tile_view *tiles;
-    vec3 *irradiance;
+    irradiance_record *irradiance;
     uint64_t first; /* index of this rank's first photon */
     job_control *job;
 } precomputation;
@@ -33,7 +33,7 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     job_advance(work->job, end - begin);
 }
 
-kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *comm, irradiance_record *irradiance, uint64_t count,
                                      kd_status (*gather)(ranks *, void *, const uint64_t *),
                                      job_control *job) {
     bool stopped = job_cancelled(job);
@@ -57,7 +57,7 @@ kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t cou
 kd_status photon_maps_precompute(photon_maps *maps, job_control *job) {
     photon_map *map = &maps->global;
     if (map->count == 0 || map->irradiance) return KD_OK;
-    vec3 *irradiance = NULL;
+    irradiance_record *irradiance = NULL;
     KD_TRY(KD_RESERVE(irradiance, map->count));
     const photon_map_view view = photon_maps_global(maps);
     const tile_view tiles = photon_maps_tiles(maps);

@@ -7,12 +7,12 @@
          with its weight. Adaptive estimates are made by one thread each, and so are all estimates
          with --lookup walk, which serve as the reference of the others.
    Work: two lookups by a warp per photon, and their integrals.
-   Memory: 332 bytes for each photon of a part, which has at most KNOWN_AT_ONCE photons.
+   Memory: 336 bytes for each photon of a part, which has at most PRECOMPUTE_CHUNK photons.
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
-              know_within, one warp per request, once per map, read the index and write sums and
-              radii; tile_lookups.cu writes integrals; know, one thread per photon, writes the
-              irradiance. */
+              know_within, one warp per request, once per map, read the index and write sums,
+              radii and counts; tile_lookups.cu writes integrals; know, one thread per photon,
+   writes the irradiance. */
 #include "core/device/cuda.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/density/warp_per_surface.cuh"
@@ -30,7 +30,7 @@ __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ phot
                                                     const __grid_constant__ photon_map_view caustic,
                                                     const __grid_constant__ tile_view tiles,
                                                     const uint32_t first, const uint32_t end,
-                                                    vec3 *irradiance) {
+                                                    irradiance_record *irradiance) {
     const uint32_t node = first + blockIdx.x * BLOCK + threadIdx.x;
     if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &tiles, node);
 }
@@ -45,7 +45,8 @@ struct precompute_part {
     uint32_t *alone;
     flux_sum *sums[2]; /* global, caustic */
     float *radii[2], *integrals[2];
-    vec3 *irradiance;
+    uint32_t *accepted; /* number of photons in the estimates of the global map */
+    irradiance_record *irradiance;
 };
 
 /* Sets the members of a request that estimates read. */
@@ -64,10 +65,12 @@ __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ pre
 struct landing {
     estimate_point point;
     flux_sum sum;
+    uint32_t accepted;
 
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
         if (!estimate_accepts(&landed, &point)) return;
+        ++accepted;
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* Adds the photon's own power if the point is a photon. */
@@ -75,6 +78,13 @@ struct landing {
                                              uint32_t inside) {
         if (photon && lane_id() == 0)
             flux_sum_add(&sum, photon_self_weight(work.kernel, inside), photon->power, work.scale);
+    }
+    /* Stores the estimate and, if `counts` is not NULL, the number of photons. */
+    __device__ __forceinline__ void store(const gather_work &work, uint32_t which, float radius,
+                                          uint32_t *counts) const {
+        const uint32_t all = __reduce_add_sync(ALL, accepted);
+        store_estimate(work, which, sum, radius);
+        if (counts && lane_id() == 0) counts[which] = all;
     }
 };
 
@@ -91,15 +101,17 @@ __device__ __forceinline__ uint32_t drop_self(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* `photon`: the points are these photons; NULL: they belong to another map. */
+/* `photon`: the points are these photons, whose estimates are counted in `counts`; NULL: they
+   belong to another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
                                                            const photon *photon,
-                                                           const uint32_t *self_ids) {
+                                                           const uint32_t *self_ids,
+                                                           uint32_t *counts) {
     __shared__ nearest_scratch<PARTS> value_scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
-    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
+    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none(), 0};
     const nearest_places<PARTS> best =
         find_nearest(work, value_scratch[warp], weigh.point.position);
     uint32_t kept = photon ? drop_self(best, self_ids[which]) : best.count;
@@ -118,17 +130,18 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
             weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
     weigh.add_self(work, photon ? photon + which : NULL, kept);
     __syncwarp();
-    store_estimate(work, which, weigh.sum, radius);
+    weigh.store(work, which, radius, counts);
 }
 
 /* Uses all photons within the radius. */
 __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
                                                           const photon *photon,
-                                                          const uint32_t *self_ids) {
+                                                          const uint32_t *self_ids,
+                                                          uint32_t *counts) {
     __shared__ descent paths[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
-    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
+    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none(), 0};
     const uint32_t id = photon ? self_ids[which] : 0;
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
@@ -144,7 +157,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant_
     inside = __reduce_add_sync(ALL, inside);
     weigh.add_self(work, photon ? photon + which : NULL, inside);
     __syncwarp();
-    store_estimate(work, which, weigh.sum, work.radius);
+    weigh.store(work, which, work.radius, counts);
 }
 
 /* Irradiance from one of the maps, W/m^2. */
@@ -161,8 +174,11 @@ __device__ __forceinline__ vec3 precomputed_by(const precompute_part &part,
 __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ precompute_part part) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= part.count) return;
-    part.irradiance[part.first + i] =
+    const vec3 irradiance =
         vec3_add(precomputed_by(part, part.global, 0, i), precomputed_by(part, part.caustic, 1, i));
+    const float reach2 = irradiance_reach2(part.radii[0][i], part.accepted[i], part.global.radius);
+    ((float4 *)part.irradiance)[part.first + i] =
+        make_float4(irradiance.x, irradiance.y, irradiance.z, reach2);
 }
 
 /* --- host code -------------------------------------------------------------------------------- */
@@ -170,6 +186,7 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ precompute
 void lay_out_part(precompute_part *part, cuda_arena *arena, uint32_t count) {
     part->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
     part->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
+    part->accepted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
     for (int m = 0; m < 2; ++m) {
         part->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
         part->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
@@ -198,17 +215,19 @@ kd_status lookup(const photon_maps_cuda *maps, const precompute_part *part, int 
     work.k = view->gather;
     const photon *record = NULL;
     const uint32_t *self_ids = NULL;
+    uint32_t *counts = NULL;
     if (which == PHOTON_LIST_GLOBAL) {
         record = view->photons + part->first;
         self_ids = view->tree.ids + part->first;
+        counts = part->accepted;
         if (work.k && work.k < ESTIMATE_GATHER_MAX) ++work.k;
     }
-    void (*const kernel)(gather_work, const photon *, const uint32_t *) =
+    void (*const kernel)(gather_work, const photon *, const uint32_t *, uint32_t *) =
         work.k == 0     ? know_within
         : work.k <= 72  ? know_nearest<4>
         : work.k <= 320 ? know_nearest<12>
                         : know_nearest<40>;
-    kernel<<<cuda_blocks(part->count, WARPS), 32 * WARPS>>>(work, record, self_ids);
+    kernel<<<cuda_blocks(part->count, WARPS), 32 * WARPS>>>(work, record, self_ids, counts);
     KD_CUDA_LAUNCHED("know_nearest");
     photon_gather_cuda gather;
     memset(&gather, 0, sizeof gather);
@@ -252,7 +271,7 @@ kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
     memset(&part, 0, sizeof part);
     part.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     part.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
-    part.irradiance = (vec3 *)maps->map[PHOTON_LIST_GLOBAL].irradiance.memory;
+    part.irradiance = (irradiance_record *)maps->map[PHOTON_LIST_GLOBAL].irradiance.memory;
     if (!part.global.adaptive && !part.global.walks)
         KD_TRY(know_all(maps, &part, first, end));
     else
@@ -277,7 +296,8 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_con
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     if (map->list.count == 0) return KD_OK;
     job_stage_begin(job, "photon_tree", (int64_t)map->list.count);
-    kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
+    kd_status status =
+        device_buffer_reserve(&map->irradiance, map->list.count * sizeof(irradiance_record));
     uint64_t first, end;
     ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
