@@ -160,11 +160,18 @@ static kd_status set_floats(const option_words *words, void *field) {
     return KD_OK;
 }
 
-static kd_status set_double(const option_words *words, void *field) {
-    const char *end;
-    const double value = read_real(words->text, &end);
-    if (!end || *end || !in_range(words->row, value)) return refuse(words);
-    memcpy(field, &value, sizeof value);
+static kd_status set_doubles(const option_words *words, void *field) {
+    const option_row *row = words->row;
+    const char *c = words->text;
+    const int count = row->count > 1 ? row->count : 1;
+    for (int i = 0; i < count; ++i) {
+        const char *end;
+        const double value = read_real(c, &end);
+        const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
+        if (!end || *end != after || !in_range(row, value)) return refuse(words);
+        memcpy((char *)field + (size_t)i * sizeof value, &value, sizeof value);
+        c = end + 1;
+    }
     return KD_OK;
 }
 
@@ -224,7 +231,7 @@ kd_status option_set(const option_row *row, const char *text, option_source sour
     case OPTION_BYTES: return set_bytes(&words, field);
     case OPTION_INT32: return set_int32s(&words, field);
     case OPTION_FLOAT: return set_floats(&words, field);
-    case OPTION_DOUBLE: return set_double(&words, field);
+    case OPTION_DOUBLE: return set_doubles(&words, field);
     }
     KD_FAIL(KD_ERROR_RUNTIME, "--%s has an option kind that this function does not support",
             row->name);

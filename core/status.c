@@ -76,8 +76,10 @@ void log_set_sink(log_sink sink, void *context) {
     sink_context = context;
 }
 
-void log_mute(bool mute) {
+bool log_mute(bool mute) {
+    const bool before = muted;
     muted = mute;
+    return before;
 }
 
 void log_message(log_level level, const char *format, ...) {

@@ -48,8 +48,9 @@ typedef void (*log_sink)(void *context, log_level level, const char *message);
 /* Not thread-safe: must be called before other threads start. */
 void log_set_sink(log_sink sink, void *context);
 
-/* Drops this thread's messages while `mute` is set, for callers that report in other words. */
-void log_mute(bool mute);
+/* Drops this thread's messages while `mute` is set, for callers that report in other words. Returns
+   the setting before. */
+bool log_mute(bool mute);
 
 /* Logs one line in printf format, without a trailing newline. Thread-safe if the sink is. */
 void log_message(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -13,7 +13,11 @@
    Aim: if `aimed` is set, only photons whose straight path meets one of the target spheres are
    emitted: caustics need those that hit a lens first. A sphere is chosen in proportion to its solid
    angle (for light from infinity: to its disc). If n of them overlap, n choices lead to the same
-   ray, so its power is that of the sum of all solid angles, divided by n. */
+   ray, so its power is that of the sum of all solid angles, divided by n.
+   Guiding: if `guided` is not 0, that share of the photons is sent towards the target spheres after
+   the first, which are the parts of the scene that the image depends on; the rest is emitted as
+   without targets. The power of a photon is divided by the pdf of this mixture, so its mean is the
+   same, and no photon carries more than 1 / (1 - guided) times the power of an unguided one. */
 #ifndef KD_SHADERS_LIGHT_EMIT_H
 #define KD_SHADERS_LIGHT_EMIT_H
 #include "core/math/rng.h"
@@ -38,6 +42,9 @@ typedef struct photon_emission {
     emission_target targets[EMISSION_TARGETS];
     uint32_t target_count; /* at least 1 */
     bool aimed; /* false: target 0 bounds the scene, and limits light from infinity only */
+    /* In [0, 1), only without `aimed`: share of the photons sent towards the targets after the
+       first, in equal parts. */
+    float guided;
 } photon_emission;
 
 typedef struct emitted_photon {
@@ -60,6 +67,7 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     made.targets[0].radius = radius;
     made.target_count = 1;
     made.aimed = aimed;
+    made.guided = 0;
     made.scrambled = false;
     memset(made.scramble, 0, sizeof made.scramble);
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
@@ -178,6 +186,84 @@ KD_FN bool emission_towards_targets(const photon_emission *emission, vec3 from,
     return true;
 }
 
+/* --- guided emission ---------------------------------------------------------------------------
+ */
+
+/* Probability of target `which`. */
+KD_FN float emission_target_chance(const photon_emission *emission, uint32_t which) {
+    return which ? emission->guided / (float)(emission->target_count - 1) : 1 - emission->guided;
+}
+
+/* Samples a target; *u, a random number in [0, 1), becomes another one. */
+KD_FN uint32_t emission_draw_target(const photon_emission *emission, float *u) {
+    const float whole = 1 - emission->guided;
+    const uint32_t others = emission->target_count - 1;
+    float rest = *u / whole;
+    uint32_t which = 0;
+    if (!(*u < whole)) {
+        rest = (*u - whole) / emission->guided * (float)others;
+        which = (uint32_t)rest < others ? (uint32_t)rest : others - 1;
+        rest -= (float)which++;
+    }
+    *u = float_clamp(rest, 0, 0x1.fffffep-1f);
+    return which;
+}
+
+/* Samples one of the targets and a direction towards it, and returns its index. Returns 0 if the
+   direction is to be sampled as in unguided emission, which includes targets that contain the
+   point; *u is then a new random number. */
+KD_FN_NOINLINE uint32_t emission_guide(const photon_emission *emission, vec3 from, float *u,
+                                       float v, vec3 *direction) {
+    const uint32_t which = emission_draw_target(emission, u);
+    if (which == 0) return 0;
+    const emission_target *target = &emission->targets[which];
+    const float versine = emission_versine(target, from);
+    if (!(versine > 0 && versine < 2)) return 0;
+    *direction =
+        emission_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine, *u, v);
+    return which;
+}
+
+/* Returns the inverse of the pdf (sr) of a direction that emission_guide sampled for target
+   `which`. `pdf` is that of unguided emission. */
+KD_FN_NOINLINE float emission_guided_angle(const photon_emission *emission, uint32_t which,
+                                           vec3 from, vec3 direction, float pdf) {
+    float sum = emission_target_chance(emission, 0) * pdf;
+    const float chance = emission_target_chance(emission, 1);
+    for (uint32_t i = 1; i < emission->target_count; ++i) {
+        const float versine = emission_versine(&emission->targets[i], from);
+        if (!(versine > 0 && versine < 2))
+            sum += chance * pdf;
+        else if (i == which || emission_intersects(&emission->targets[i], from, direction, false))
+            sum += chance / (2 * KD_PI * versine);
+    }
+    return sum > 0 ? 1 / sum : 0;
+}
+
+/* emission_ray_through_targets for guided emission; *area is the inverse of the pdf per area. */
+KD_FN_NOINLINE ray emission_guided_ray(const scene_view *scene, const photon_emission *emission,
+                                       vec3 direction, float u, float v, float *area) {
+    const uint32_t which = emission_draw_target(emission, &u);
+    const emission_target *target = &emission->targets[which];
+    const frame3 axes = frame3_around(direction);
+    const vec2 disc = sample_disc(u, v);
+    const vec3 local = vec3_make(target->radius * disc.x, target->radius * disc.y, 0);
+    const vec3 through = vec3_add(target->centre, frame3_to_world(&axes, local));
+    float pdf = 0;
+    for (uint32_t i = 0; i < emission->target_count; ++i) {
+        const emission_target *other = &emission->targets[i];
+        if (i == which || emission_intersects(other, through, direction, true))
+            pdf += emission_target_chance(emission, i) / (KD_PI * float_square(other->radius));
+    }
+    *area = 1 / pdf;
+    const float behind = vec3_length(vec3_sub(through, box3_centre(scene->box))) +
+                         vec3_length(box3_size(scene->box));
+    return ray_make(vec3_along(through, -behind, direction), direction, 0, INFINITY);
+}
+
+/* --- the kinds of lights -----------------------------------------------------------------------
+ */
+
 KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
                               const photon_emission *emission, const float *u,
                               emitted_photon *out) {
@@ -189,19 +275,29 @@ KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
     const vec3 normal = light->direction;
     const vec3 radiance = light_triangle_radiance(scene, light, place.x, place.y);
     const float area = light->area;
-    emission_direction drawn;
-    float cosine;
-    if (emission_towards_targets(emission, point, 1, u[3], u[4], &drawn)) {
-        cosine = vec3_dot(drawn.direction, normal);
-        if (light->two_sided) cosine = fabsf(cosine);
-        if (!(cosine > 0)) return false;
-        out->power = vec3_scale(radiance, area * cosine * drawn.solid_angle);
-    } else {
-        const bool back = light->two_sided && u[3] >= 0.5f;
-        const float stretched = light->two_sided ? 2 * u[3] - (back ? 1.0f : 0.0f) : u[3];
+    const float sides = light->two_sided ? 2.0f : 1.0f;
+    const bool guides = emission->guided > 0;
+    float random = u[3];
+    emission_direction drawn = {vec3_all(0), 0};
+    const bool aimed = emission_towards_targets(emission, point, 1, random, u[4], &drawn);
+    const uint32_t target =
+        guides ? emission_guide(emission, point, &random, u[4], &drawn.direction) : 0;
+    if (!aimed && target == 0) {
+        const bool back = light->two_sided && random >= 0.5f;
+        const float stretched = light->two_sided ? 2 * random - (back ? 1.0f : 0.0f) : random;
         const frame3 axes = frame3_around(back ? vec3_negate(normal) : normal);
         drawn.direction = frame3_to_world(&axes, sample_cosine_hemisphere(stretched, u[4]));
-        out->power = vec3_scale(radiance, area * KD_PI * (light->two_sided ? 2.0f : 1.0f));
+    }
+    if (aimed || guides) {
+        float cosine = vec3_dot(drawn.direction, normal);
+        if (light->two_sided) cosine = fabsf(cosine);
+        if (!(cosine > 0)) return false;
+        if (guides)
+            drawn.solid_angle = emission_guided_angle(emission, target, point, drawn.direction,
+                                                      cosine / (KD_PI * sides));
+        out->power = vec3_scale(radiance, area * cosine * drawn.solid_angle);
+    } else {
+        out->power = vec3_scale(radiance, area * KD_PI * sides);
     }
     const vec3 origin = ray_leave(point, triangle_point_error(a, b, c), normal, drawn.direction);
     out->ray = ray_make(origin, drawn.direction, 0, INFINITY);
@@ -212,9 +308,17 @@ KD_FN bool emit_from_point(const light *light, const photon_emission *emission, 
                            emitted_photon *out) {
     const bool spot = light->kind == LIGHT_SPOT;
     const float versine = spot ? 1 - light->cos_outer : 2;
-    emission_direction drawn;
-    if (!emission_towards_targets(emission, light->position, versine, u[3], u[4], &drawn))
-        drawn = emission_cone(spot ? light->direction : vec3_make(0, 0, 1), versine, u[3], u[4]);
+    const bool guides = emission->guided > 0;
+    float random = u[3];
+    emission_direction drawn = {vec3_all(0), 0};
+    const uint32_t target =
+        guides ? emission_guide(emission, light->position, &random, u[4], &drawn.direction) : 0;
+    if (target == 0 &&
+        !emission_towards_targets(emission, light->position, versine, random, u[4], &drawn))
+        drawn = emission_cone(spot ? light->direction : vec3_make(0, 0, 1), versine, random, u[4]);
+    if (guides)
+        drawn.solid_angle = emission_guided_angle(emission, target, light->position,
+                                                  drawn.direction, 1 / (2 * KD_PI * versine));
     const float share =
         spot ? light_spot_falloff(light, vec3_dot(drawn.direction, light->direction)) : 1.0f;
     if (!(share > 0)) return false;
@@ -228,6 +332,7 @@ KD_FN bool emit_from_point(const light *light, const photon_emission *emission, 
    that overlap there. */
 KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emission *emission,
                                        vec3 direction, float u, float v, float *area) {
+    if (emission->guided > 0) return emission_guided_ray(scene, emission, direction, u, v, area);
     const frame3 axes = frame3_around(direction);
     uint32_t which = 0;
     float squares = emission->targets[0].radius * emission->targets[0].radius;

@@ -186,6 +186,9 @@ typedef struct scene_view {
     /* medium of the space outside closed meshes, up to the environment's sphere; medium_count or
        more: none */
     uint32_t fog;
+    /* Subtracted from all positions, for scenes far from (0, 0, 0); a position in the coordinates
+       of the scene's files is one of this view plus the origin. Usually 0. */
+    double origin[3];
 } scene_view;
 
 #endif

@@ -261,6 +261,12 @@ static void attributes_read(const exr_reader *reader, image *out) {
     const exr_const_context_t context = reader->context;
     if (exr_attr_get_m44f(context, 0, "worldToCamera", &matrix) == EXR_ERR_SUCCESS)
         exr_matrix_transpose(out->world_to_camera, matrix.m);
+    exr_attr_v3d_t origin;
+    if (exr_attr_get_v3d(context, 0, "sceneOrigin", &origin) == EXR_ERR_SUCCESS) {
+        out->scene_origin[0] = origin.x;
+        out->scene_origin[1] = origin.y;
+        out->scene_origin[2] = origin.z;
+    }
     if (exr_attr_get_int(context, 0, "samplesPerPixel", &out->samples_per_pixel) != EXR_ERR_SUCCESS)
         out->samples_per_pixel = 0;
     if (exr_attr_get_double(context, 0, "renderTimeSeconds", &out->render_seconds) ==
@@ -380,6 +386,10 @@ static kd_status header_write(exr_context_t context, const exr_stream *stream, c
         stream, exr_attr_set_int(context, part, "samplesPerPixel", image->samples_per_pixel)));
     KD_TRY(exr_written(
         stream, exr_attr_set_double(context, part, "renderTimeSeconds", image->render_seconds)));
+    const exr_attr_v3d_t origin = {
+        .x = image->scene_origin[0], .y = image->scene_origin[1], .z = image->scene_origin[2]};
+    if (origin.x != 0 || origin.y != 0 || origin.z != 0)
+        KD_TRY(exr_written(stream, exr_attr_set_v3d(context, part, "sceneOrigin", &origin)));
     KD_TRY(exr_written(stream, exr_write_header(context)));
     return KD_OK;
 }

@@ -18,6 +18,9 @@ typedef struct image {
     float world_to_camera[16]; /* row major; multiplies column vectors */
     int32_t samples_per_pixel;
     double render_seconds;
+    /* origin of the scene (scene_view.h), for positions made of Z; stored as sceneOrigin if not 0
+     */
+    double scene_origin[3];
 } image;
 
 kd_status image_open(image *out, int32_t width, int32_t height);    /* without channels */

@@ -38,7 +38,7 @@ extern "C" {
 /* A photon: a packet of flux that was stored on a surface, or where a medium scattered it. The
    struct never grows. */
 typedef struct kd_photon {
-    float position[3];  /* in world space, scene units */
+    float position[3];  /* in world space, scene units; kd_scene_origin() is included */
     float power[3];     /* W, linear Rec. 709 */
     float direction[3]; /* direction of travel, normalised */
     float normal[3];    /* of the side that was hit, normalised; in a medium: equal to direction */

@@ -191,8 +191,10 @@ KD_API void kd_scene_close(kd_scene *scene);
 /* Advanced: a mesh in host memory, which the caller owns and kd_scene_parse copies. The struct
    never grows. */
 typedef struct kd_scene_mesh {
-    const char *name;      /* the description refers to it by "file": "mesh:NAME" */
-    const float *vertices; /* x, y, z of each, packed */
+    const char *name; /* the description refers to it by "file": "mesh:NAME" */
+    /* x, y, z of each, packed. Floats have steps of 1/16 at 10^6: subtract the centre of a far mesh
+       in double precision before rounding, and add it by "translate" in the description. */
+    const float *vertices;
     uint64_t vertex_count;
     const uint32_t *indices; /* 3 per triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
     uint64_t triangle_count;
@@ -214,6 +216,11 @@ typedef struct kd_scene_counts {
 } kd_scene_counts;
 /* Returns the size of a scene; all 0 if `scene` is NULL. */
 KD_API kd_scene_counts kd_scene_count(const kd_scene *scene);
+
+/* Sets origin[0..2] to the origin of a scene far from (0, 0, 0): what was subtracted, in double
+   precision, from all positions of its files, so that those relative to it keep their precision as
+   floats. All 0 for other scenes, and if `scene` is NULL. */
+KD_API void kd_scene_origin(const kd_scene *scene, double origin[3]);
 
 /*************************************** Simple: images **************************************/
 

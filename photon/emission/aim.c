@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "photon/emission/emit.h"
 #include "shaders/bsdf.h"
+#include <stdlib.h>
 
 enum { AIM_BINS = 16 };
 /* A split must reduce the total cross section to this fraction. */
@@ -171,5 +172,65 @@ kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_vie
     *count = cut_all(clusters, mesh, ids);
     for (uint32_t i = 0; i < *count; ++i) targets[i] = clusters[i].sphere;
     memory_free(ids);
+    return KD_OK;
+}
+
+/* --- guides ------------------------------------------------------------------------------------
+ */
+
+/* Radius of the first guide, in median distances of a place from the median of all. */
+#define GUIDE_FIRST 3.0f
+/* Largest radius of a guide, as a part of the scene's: a larger one would be no guide. */
+#define GUIDE_LAST 0.7f
+
+typedef struct weighted_number {
+    float number, weight;
+} weighted_number;
+
+static int compare_numbers(const void *a, const void *b) {
+    const weighted_number *x = (const weighted_number *)a, *y = (const weighted_number *)b;
+    if (x->number != y->number) return x->number < y->number ? -1 : 1;
+    return (x->weight > y->weight) - (x->weight < y->weight);
+}
+
+/* Sorts the numbers; `count` is at least 1. */
+static float weighted_median(weighted_number *numbers, uint32_t count) {
+    double all = 0, below = 0;
+    uint32_t i = 0;
+    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    for (uint32_t k = 0; k < count; ++k) all += (double)numbers[k].weight;
+    for (; i + 1 < count; ++i) {
+        below += (double)numbers[i].weight;
+        if (2 * below >= all) break;
+    }
+    return numbers[i].number;
+}
+
+static vec3 median_place(weighted_number *numbers, const vec3 *places, const float *weights,
+                         uint32_t count) {
+    float median[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        for (uint32_t i = 0; i < count; ++i)
+            numbers[i] = (weighted_number){axis_of(places[i], axis), weights[i]};
+        median[axis] = weighted_median(numbers, count);
+    }
+    return vec3_make(median[0], median[1], median[2]);
+}
+
+kd_status aim_guides(emission_target guides[EMISSION_TARGETS - 1], uint32_t *count,
+                     const scene_view *scene, const vec3 *places, const float *weights,
+                     uint32_t place_count) {
+    weighted_number *numbers = NULL;
+    *count = 0;
+    if (place_count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(numbers, place_count));
+    const vec3 centre = median_place(numbers, places, weights, place_count);
+    for (uint32_t i = 0; i < place_count; ++i)
+        numbers[i] = (weighted_number){vec3_length(vec3_sub(places[i], centre)), weights[i]};
+    const float last = GUIDE_LAST * 0.5f * vec3_length(box3_size(scene->box));
+    float radius = GUIDE_FIRST * weighted_median(numbers, place_count);
+    memory_free(numbers);
+    for (; radius > 0 && radius < last && *count < EMISSION_TARGETS - 1; radius *= 2)
+        guides[(*count)++] = (emission_target){centre, radius};
     return KD_OK;
 }

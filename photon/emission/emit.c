@@ -282,11 +282,15 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
     if (batch->order->batch_paths) return batch->paths_max;
     const uint64_t count = list->count + list->remote_count;
+    const uint64_t left = emit_paths_max(batch->order) - list->emitted;
+    const uint32_t most = left < batch->paths_max ? (uint32_t)left : batch->paths_max;
     const double missing = (double)(batch->order->target - count);
     const double paths = count ? 1.02 * missing * (double)list->emitted / (double)count
                                : 0.5 * missing + (double)list->emitted;
-    if (!(paths < batch->paths_max)) return batch->paths_max;
-    return paths > BATCH_PATHS_MIN ? (uint32_t)paths : BATCH_PATHS_MIN;
+    if (!(paths < most)) return most;
+    return paths > BATCH_PATHS_MIN  ? (uint32_t)paths
+           : most < BATCH_PATHS_MIN ? most
+                                    : BATCH_PATHS_MIN;
 }
 
 /* Traces the paths of a batch; *landed is the number of photons stored. */

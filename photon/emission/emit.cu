@@ -380,7 +380,7 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitte
 kd_status plan_batch(emission_batch *batch, photon_list_cuda *list,
                      const photon_emitter_cuda *emitter, const photon_order *order,
                      emit_share *share) {
-    uint64_t paths = batch_size(order, emitter, list);
+    uint64_t paths = min(batch_size(order, emitter, list), emit_paths_max(order) - list->emitted);
     list->cut = emit_is_overdue(order, list->emitted);
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
     memset(batch, 0, sizeof *batch);

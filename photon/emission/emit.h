@@ -47,7 +47,9 @@ typedef enum photon_list_kind {
 typedef struct photon_order {
     photon_emission emission;
     photon_filter filter;
-    uint64_t target;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
+    uint64_t target;    /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
+    uint64_t paths_max; /* further limit of the number of paths, see emit_paths_max; 0: none */
+    bool faint; /* `paths_max` is low because the image has next to none of the list's light */
     uint32_t batch_paths; /* paths traced at a time; 0: default. Does not affect the result */
     double deadline;      /* timing_now() after which no paths are started; 0: none */
     ranks *comm;          /* ranks that trace the paths together; NULL: a single process */
@@ -73,6 +75,8 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
      (for caustics, EMIT_PATHS_PER_CAUSTIC). Compared to a division of all emitted (or aimed) light
      among `target` photons, each photon then carries at most that fraction of the power, so there
      are enough of them for light so faint;
+   - after order->paths_max paths, if that is not 0: a limit that follows from the image for which
+     the photons are emitted (render/photon_mapping/pilot.h);
    - with cut == true, after the batch of paths, at least one, during which the deadline passed.
      The map is then valid, but smaller, and not reproducible. */
 enum {
@@ -82,10 +86,16 @@ enum {
     EMIT_PATHS_SPARE = 1 << 20 /* allowance for small `target`; a quarter of it for caustics */
 };
 
-static inline uint64_t emit_paths_max(const photon_order *order) {
+/* The limit that does not depend on an image. */
+static inline uint64_t emit_paths_per_photons(const photon_order *order) {
     return order->filter.only_specular
                ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->target
                : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->target;
+}
+
+static inline uint64_t emit_paths_max(const photon_order *order) {
+    const uint64_t longest = emit_paths_per_photons(order);
+    return order->paths_max && order->paths_max < longest ? order->paths_max : longest;
 }
 
 /* Number of photons that must be stored per EMIT_PATHS_IN_VAIN paths. For caustics it is
@@ -100,6 +110,14 @@ static inline uint64_t emit_min_landed(const photon_order *order) {
 /* Computes bounding spheres to aim caustic photons at: at most EMISSION_TARGETS spheres that
    contain all specular surfaces; *count is 0 if there are none. */
 kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_view *scene);
+/* Computes spheres to guide emission by (photon_emission.guided): concentric ones around the places
+   that an image depends on, where each place counts with its weight. The first has thrice the
+   median distance of a place from their median as its radius, each further one twice the radius of
+   the one before; all are smaller than the scene. *count is 0 if the places extend over the whole
+   scene. */
+kd_status aim_guides(emission_target guides[EMISSION_TARGETS - 1], uint32_t *count,
+                     const scene_view *scene, const vec3 *places, const float *weights,
+                     uint32_t place_count);
 /* Emits a photon list; `out` is the caller's to close. Logs nothing: photon_map_say_missing reports
    incomplete lists. */
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,

@@ -25,6 +25,12 @@ typedef struct file_header {
     uint64_t hash; /* hash of all preceding bytes */
 } file_header;
 
+/* Follows the header in files of version PHOTON_FILE_VERSION_ORIGIN. */
+typedef struct origin_header {
+    double origin[3];
+    uint64_t hash; /* of the origin */
+} origin_header;
+
 static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,
               "the layout is part of the file format");
 
@@ -77,17 +83,28 @@ static kd_status write_nodes(FILE *stream, const photon_file *file) {
     return KD_OK;
 }
 
+static bool has_origin(const photon_file *file) {
+    return file->origin[0] != 0 || file->origin[1] != 0 || file->origin[2] != 0;
+}
+
+static void write_origin(FILE *stream, const photon_file *file) {
+    origin_header header = {.hash = hash_bytes(file->origin, sizeof file->origin)};
+    memcpy(header.origin, file->origin, sizeof header.origin);
+    fwrite(&header, sizeof header, 1, stream);
+}
+
 kd_status photon_file_write(const char *path, const photon_file *file) {
     file_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, file_magic, sizeof header.magic);
-    header.version = PHOTON_FILE_VERSION;
+    header.version = has_origin(file) ? PHOTON_FILE_VERSION_ORIGIN : PHOTON_FILE_VERSION;
     header.scene = file->scene;
     for (int i = 0; i < PHOTON_LISTS; ++i) header.lists[i] = list_header_of(&file->lists[i]);
     header.hash = hash_bytes(&header, offsetof(file_header, hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
     fwrite(&header, sizeof header, 1, output.stream); /* file_output_commit reports write errors */
+    if (has_origin(file)) write_origin(output.stream, file);
     for (int i = 0; i < PHOTON_LISTS; ++i)
         if (file->lists[i].count)
             fwrite(file->lists[i].photons, sizeof(photon), file->lists[i].count, output.stream);
@@ -112,7 +129,8 @@ static kd_status check_header(const file_view *file, const char *path, const fil
                KD_ERROR_INPUT, "%s: not a photon map file", path);
     KD_REQUIRE(header->version != __builtin_bswap64(PHOTON_FILE_VERSION), KD_ERROR_INPUT,
                "%s: found a big-endian photon map, expected little-endian", path);
-    KD_REQUIRE(header->version == PHOTON_FILE_VERSION || header->version == PHOTON_FILE_VERSION_OLD,
+    KD_REQUIRE(header->version >= PHOTON_FILE_VERSION_OLD &&
+                   header->version <= PHOTON_FILE_VERSION_ORIGIN,
                KD_ERROR_INPUT, "%s: found photon map version %llu, expected %d", path,
                (unsigned long long)header->version, PHOTON_FILE_VERSION);
     KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
@@ -126,7 +144,8 @@ static kd_status check_header(const file_view *file, const char *path, const fil
         photons += count;
     }
     uint64_t bytes = sizeof *header + photons * sizeof(photon);
-    if (header->version == PHOTON_FILE_VERSION) bytes += photons * sizeof(uint32_t) + sizeof bytes;
+    if (header->version >= PHOTON_FILE_VERSION) bytes += photons * sizeof(uint32_t) + sizeof bytes;
+    if (header->version == PHOTON_FILE_VERSION_ORIGIN) bytes += sizeof(origin_header);
     KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
                "%s: found %zu bytes, expected %llu for %llu photons: the file is %s", path,
                file->count, (unsigned long long)bytes, (unsigned long long)photons,
@@ -189,6 +208,17 @@ static kd_status read_nodes(photon_file *out, const char *path, const char *byte
     return KD_OK;
 }
 
+static kd_status read_origin(photon_file *out, const char *path, const char *bytes) {
+    origin_header header;
+    memcpy(&header, bytes, sizeof header);
+    KD_REQUIRE(header.hash == hash_bytes(header.origin, sizeof header.origin) &&
+                   isfinite(header.origin[0]) && isfinite(header.origin[1]) &&
+                   isfinite(header.origin[2]),
+               KD_ERROR_INPUT, "%s: damaged: the checksum of the origin does not match", path);
+    memcpy(out->origin, header.origin, sizeof out->origin);
+    return KD_OK;
+}
+
 kd_status photon_file_read_content(uint64_t *content, const char *path) {
     kd_status status = KD_OK;
     file_header header;
@@ -217,11 +247,15 @@ kd_status photon_file_open(photon_file *out, const char *path) {
     out->scene = header.scene;
     out->content = content_of(&header);
     const char *bytes = file.bytes + sizeof header;
+    if (header.version == PHOTON_FILE_VERSION_ORIGIN) {
+        KD_TRY_GOTO(read_origin(out, path, bytes));
+        bytes += sizeof(origin_header);
+    }
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
         bytes += header.lists[i].count * sizeof(photon);
     }
-    if (header.version == PHOTON_FILE_VERSION) KD_TRY_GOTO(read_nodes(out, path, bytes));
+    if (header.version >= PHOTON_FILE_VERSION) KD_TRY_GOTO(read_nodes(out, path, bytes));
 done:
     if (status != KD_OK) photon_file_close(out);
     return status;
@@ -391,6 +425,7 @@ kd_status photon_file_merge(photon_file *out, const photon_file *maps, const cha
     for (int m = 0; m < count; ++m) ordered[m] = maps + m;
     qsort(ordered, (size_t)count, sizeof(const photon_file *), by_content);
     out->scene = maps[0].scene;
+    memcpy(out->origin, maps[0].origin, sizeof out->origin);
     for (int l = 0; l < PHOTON_LISTS; ++l)
         KD_TRY_GOTO(merge_list(&out->lists[l], ordered, count, l));
 done:

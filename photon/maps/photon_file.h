@@ -4,11 +4,14 @@
 #include "core/files/file.h"
 #include "photon/emission/emit.h"
 
-enum { PHOTON_FILE_VERSION = 3, PHOTON_FILE_VERSION_OLD = 2 /* without trees; read too */ };
+/* Old files, which have no trees, are read, too. Files with an origin have a version of their own;
+   all others can be read by earlier programs. */
+enum { PHOTON_FILE_VERSION_OLD = 2, PHOTON_FILE_VERSION = 3, PHOTON_FILE_VERSION_ORIGIN = 4 };
 enum { PHOTON_FILE_HEADER_BYTES = 296 };
 
 typedef struct photon_file {
     uint64_t scene;   /* scene_hash of the scene of the photons */
+    double origin[3]; /* add it to the photons' positions (scene_view.h); usually 0 */
     uint64_t content; /* hash of scene, photons and energy balances; never 0 for a file */
     photon_list lists[PHOTON_LISTS]; /* global, caustic, media */
     file_view mapped;                /* the mapped file that the lists borrow from; zeroed: none */

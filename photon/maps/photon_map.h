@@ -18,6 +18,18 @@
 extern "C" {
 #endif
 
+/* Where the emission of a list ends and what it is guided by, to suit an image
+   (render/photon_mapping/pilot.h). Zeroed: as if no image were known. */
+typedef struct photon_suit {
+    uint64_t paths_max;                           /* photon_order.paths_max */
+    bool faint;                                   /* photon_order.faint */
+    emission_target guides[EMISSION_TARGETS - 1]; /* spheres that guide the emission */
+    uint32_t guide_count;                         /* 0: emission is not guided */
+} photon_suit;
+
+/* Share of a guided list's photons that is sent towards the guides. */
+#define PHOTON_GUIDED_SHARE 0.75f
+
 typedef struct photon_options {
     uint64_t seed;
     uint32_t pass;           /* pass of a progressive method; each pass has independent photons */
@@ -33,7 +45,8 @@ typedef struct photon_options {
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* deadline of each list (photon_order.deadline) */
-    bool walls;                     /* estimates ignore photons that walls hide */
+    photon_suit suit[PHOTON_LISTS];
+    bool walls;       /* estimates ignore photons that walls hide */
     bool tiles;       /* find the tiles; false if the caller has them from another pass */
     ranks *comm;      /* ranks that build the maps together: photon_order.comm */
     bool distributed; /* each rank keeps only its photons of the global and the caustic map */

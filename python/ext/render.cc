@@ -215,6 +215,14 @@ void bind_render(nb::module_ &m) {
             return out;
         },
         nb::arg("scene"));
+    m.def(
+        "kd_scene_origin",
+        [](const scene_handle &scene) {
+            double origin[3];
+            kd_scene_origin(scene.use("scene").get(), origin);
+            return nb::make_tuple(origin[0], origin[1], origin[2]);
+        },
+        nb::arg("scene"), "The origin of a scene far from (0, 0, 0).");
     bind_image(m);
     bind_photons(m);
 }

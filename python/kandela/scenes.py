@@ -50,11 +50,15 @@ class Scene:
         arguments.
     counts : dict
         Number of triangles, materials and lights.
+    origin : tuple of 3 float
+        What was subtracted from all positions of a scene far from (0, 0, 0), for precision; zeros
+        for other scenes. Photons are in the coordinates of the scene's files.
     """
 
     def __init__(self, held, options):
         self._c, self._options = held, options
         self.counts = _c.kd_scene_count(held)
+        self.origin = _c.kd_scene_origin(held)
 
     @property
     def options(self) -> dict:

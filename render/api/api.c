@@ -6,6 +6,7 @@
 #include "photon/maps/photon_file.h"
 #include "render/api/render.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
 #include <assert.h>
 #include <kandela/photons.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct kd_image {
 
 struct kd_photons {
     photon_file held;
+    photon *world[PHOTON_LISTS]; /* copies with the origin added, if there is one */
 };
 /* The API returns pointers to photons as they are stored. */
 static_assert(sizeof(kd_photon) == sizeof(photon) &&
@@ -95,6 +97,11 @@ kd_scene_counts kd_scene_count(const kd_scene *scene) {
     const scene_view view = scene_get_view(scene->held);
     const kd_scene_counts counts = {view.mesh.stored_count, view.material_count, view.light_count};
     return counts;
+}
+
+void kd_scene_origin(const kd_scene *scene, double origin[3]) {
+    if (!origin) return;
+    for (int i = 0; i < 3; ++i) origin[i] = scene ? scene_origin(scene->held)[i] : 0;
 }
 
 typedef struct listener {
@@ -175,6 +182,24 @@ kd_status kd_image_write(const kd_image *image, const char *path, float exposure
     return KD_OK;
 }
 
+/* Copies the photons of a scene with an origin, to add it. */
+static kd_status make_world(kd_photons *photons) {
+    const double *origin = photons->held.origin;
+    for (int l = 0; l < PHOTON_LISTS && !origin_is_zero(origin); ++l) {
+        const photon_list *list = &photons->held.lists[l];
+        if (list->count == 0) continue;
+        KD_TRY(KD_RESERVE(photons->world[l], list->count));
+        memcpy(photons->world[l], list->photons, list->count * sizeof *list->photons);
+        for (uint64_t i = 0; i < list->count; ++i) {
+            vec3 *at = &photons->world[l][i].position;
+            double world[3];
+            origin_to_world(world, origin, *at);
+            *at = vec3_make((float)world[0], (float)world[1], (float)world[2]);
+        }
+    }
+    return KD_OK;
+}
+
 kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
                           const kd_render_options *options, kd_progress progress, void *context) {
     KD_REQUIRE(emitted && scene && options, KD_ERROR_USAGE,
@@ -187,7 +212,8 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
     listener listener_out;
     listen_to(&listener_out, progress, context);
     parallel_set_threads(taken.threads);
-    const kd_status status = photons_emit(&handle->held, scene->held, &taken, &listener_out.job);
+    kd_status status = photons_emit(&handle->held, scene->held, &taken, &listener_out.job);
+    if (status == KD_OK) status = make_world(handle);
     if (status != KD_OK) {
         kd_photons_close(handle);
         return status_pass(status, __FILE__, __LINE__, "photons_emit");
@@ -199,6 +225,7 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
 void kd_photons_close(kd_photons *owned) {
     if (!owned) return;
     photon_file_close(&owned->held);
+    for (int l = 0; l < PHOTON_LISTS; ++l) memory_free(owned->world[l]);
     memory_free(owned);
 }
 
@@ -217,7 +244,8 @@ kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_map map) 
 
 const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map) {
     const photon_list *list = list_of(photons, map);
-    return list && list->count ? (const kd_photon *)list->photons : NULL;
+    if (!list || list->count == 0) return NULL;
+    return (const kd_photon *)(photons->world[map] ? photons->world[map] : list->photons);
 }
 
 kd_status kd_photons_write(const kd_photons *photons, const char *path) {

@@ -13,6 +13,7 @@
 #include "render/integrators/integrators.h"
 #include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/photon.h"
+#include "render/photon_mapping/pilot.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
 #include <string.h>
@@ -127,6 +128,8 @@ static kd_status plan_cpu(render_plan *out, const scene_view *view,
         all += photons[l];
     }
     add(out, "emission", lists + batch);
+    if (all && all_distributed) /* the trial's photons are not distributed */
+        add(out, "trial of emission", pilot_bytes_max(photons));
     if (all && all_distributed)
         add(out, "looks into maps", distributed_lookups_bytes(distributed_gather(options)));
     if (all)
@@ -207,6 +210,7 @@ static kd_status plan_device(render_plan *out, const scene_view *view,
         ahead += bytes;
         all += photons[l];
     }
+    add(out, "trial of emission", options->photon_map ? 0 : pilot_bytes_max(photons));
     if (emits_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
     if (all && rank_count > 1 && rank_maps_distributed(options->maps))
         add_to(out, true, "looks of all ranks",

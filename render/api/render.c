@@ -15,6 +15,7 @@
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {
@@ -206,8 +207,9 @@ static kd_status make_tree(render_result *out, frame_cuda *device_frame, render_
     return KD_OK;
 }
 
-/* The rows are the axes right, up and back, so the camera looks along its -z axis. */
-static void write_camera_matrix(float matrix[16], const camera *view) {
+/* The rows are the axes right, up and back, so the camera looks along its -z axis. The matrix is
+   for positions in the coordinates of the scene's files. */
+static void write_camera_matrix(float matrix[16], const camera *view, const double origin[3]) {
     const frame3 axes = camera_frame(view);
     const vec3 row[3] = {axes.tangent, axes.bitangent, vec3_negate(axes.normal)};
     for (int r = 0; r < 3; ++r) {
@@ -215,6 +217,12 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
         matrix[4 * r + 1] = row[r].y;
         matrix[4 * r + 2] = row[r].z;
         matrix[4 * r + 3] = -vec3_dot(row[r], view->eye);
+        if (!origin_is_zero(origin)) {
+            double eye[3], sum = 0;
+            origin_to_world(eye, origin, view->eye);
+            for (int i = 0; i < 3; ++i) sum -= (double)vec3_axis(row[r], i) * eye[i];
+            matrix[4 * r + 3] = (float)sum;
+        }
     }
     matrix[12] = matrix[13] = matrix[14] = 0;
     matrix[15] = 1;
@@ -222,7 +230,8 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
 
 static kd_status develop(render_result *out, const film *film, const frame *frame, double started) {
     KD_TRY(film_resolve(film, &out->picture));
-    write_camera_matrix(out->picture.world_to_camera, &frame->view);
+    write_camera_matrix(out->picture.world_to_camera, &frame->view, frame->scene->origin);
+    memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
     out->samples_done = (int32_t)film_min_samples(film);
     out->picture.samples_per_pixel = out->samples_done;
     out->picture.render_seconds = timing_now() - started;

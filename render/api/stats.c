@@ -96,6 +96,8 @@ static void add_tree(cJSON *root, const render_result *result) {
     add_count(counts, "triangles", result->triangle_count);
     add_count(counts, "materials", result->material_count);
     add_count(counts, "lights", result->light_count);
+    cJSON_AddItemToObject(counts, "origin",
+                          cJSON_CreateDoubleArray(result->picture.scene_origin, 3));
     const tritree_statistics *figures = &result->tree;
     cJSON *tree = cJSON_AddObjectToObject(root, "tree");
     cJSON_AddStringToObject(tree, "builder", result->tree_builder);

@@ -13,6 +13,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/pilot.h"
 #include "scenes/assembly/scene.h"
 
 /* index into frame.carried: number of batches that the statistics include */
@@ -237,6 +238,15 @@ static void photon_close(frame *closed) {
     closed->state = NULL;
 }
 
+/* Number of lookups of camera paths into the maps of a batch, for LOOKUP_SAMPLES samples per pixel
+   whatever their number is: the error of a map is the same in all samples, and a state can be
+   resumed with more of them. */
+static double lookups_expected(const kd_render_options *options) {
+    enum { LOOKUP_SAMPLES = 8 };
+    return (double)options->width * (double)options->height * LOOKUP_SAMPLES /
+           (double)options->batches;
+}
+
 static kd_status photon_prepare(frame *prepared) {
     kd_status status = KD_OK;
     const kd_render_options *options = prepared->options;
@@ -259,6 +269,8 @@ static kd_status photon_prepare(frame *prepared) {
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
     state->view.final_gather = (uint32_t)options->final_gather;
+    if (!options->photon_map)
+        KD_TRY_GOTO(pilot_run(&state->options, prepared, lookups_expected(options)));
     if (options->batches == 1) KD_TRY_GOTO(begin_batch(prepared, 0));
     if (options->batches > 1) prepared->begin_batch = begin_batch;
     return KD_OK;

@@ -26,6 +26,7 @@
 #include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/photon.h"
+#include "render/photon_mapping/pilot.h"
 
 /* Indices into frame.carried, which is saved with the film: values fixed by pass 0, and sums over
    passes. */
@@ -159,6 +160,8 @@ static kd_status progressive_prepare(frame *prepared) {
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
+    KD_TRY_GOTO(
+        pilot_run(&state->photons, prepared, (double)options->width * (double)options->height));
     prepared->state = state;
     return KD_OK;
 done:

@@ -10,6 +10,7 @@
 #include "scenes/describe/readers.h"
 #include "scenes/import/gltf.h"
 #include "scenes/mesh/generate.h"
+#include "scenes/mesh/origin.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>
 #include <strings.h>
@@ -44,6 +45,12 @@ static kd_status measure_box(scene *scene) {
 kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options) {
     scene->geometry = draft->geometry;
     memset(&draft->geometry, 0, sizeof draft->geometry);
+    memcpy(scene->origin, draft->origin, sizeof scene->origin);
+    if (!origin_is_zero(scene->origin))
+        log_message(LOG_INFO,
+                    "the scene is far from (0, 0, 0); it is computed relative to (%.15g, %.15g, "
+                    "%.15g), for precision",
+                    scene->origin[0], scene->origin[1], scene->origin[2]);
     scene->media = draft->media;
     scene->medium_count = draft->medium_count;
     scene->fog = draft->fog;
@@ -125,8 +132,9 @@ static kd_status draft_parts(scene_draft *draft) {
 
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
 static kd_status draft_mesh(scene_draft *draft, const char *path, job_control *job) {
-    const obj_options options = {.keep_parts = true};
+    const obj_options options = {.keep_parts = true, .recentre = true};
     KD_TRY(mesh_load(&draft->geometry, path, &options, job));
+    memcpy(draft->origin, draft->geometry.origin, sizeof draft->origin);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));
@@ -219,7 +227,7 @@ kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, c
                                 const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
                                 kd_render_options *options, job_control *job) {
     static const char name[] = "description";
-    describe_source source = {name, scene_load_mesh, meshes, caller_mesh_count};
+    describe_source source = {name, mesh_load, meshes, caller_mesh_count};
     char *path = NULL;
     scene_draft draft;
     path_scope scope;
@@ -304,11 +312,16 @@ scene_view scene_get_view(const scene *scene) {
     view.triangle_lights = scene->triangle_lights;
     view.environment = scene->environment;
     view.box = scene->box;
+    memcpy(view.origin, scene->origin, sizeof view.origin);
     view.total_power = scene->total_power;
     view.media = scene->media;
     view.medium_count = scene->medium_count;
     view.fog = scene->fog;
     return view;
+}
+
+const double *scene_origin(const scene *scene) {
+    return scene->origin;
 }
 
 camera scene_camera(const scene *scene) {

@@ -46,6 +46,9 @@ kd_status scene_open_instanced(scene **out, const char *path, const char *enviro
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
 scene_view scene_get_view(const scene *scene);
+/* Returns the origin, three doubles: what was subtracted from all positions in the scene's files.
+   It is 0 unless the scene is far from (0, 0, 0). The camera and the view are relative to it. */
+const double *scene_origin(const scene *scene);
 /* Return the camera at the beginning and at the end of the exposure. */
 camera scene_camera(const scene *scene);
 camera scene_camera_end(const scene *scene);

@@ -2,6 +2,7 @@
    hashed only if present, so that adding a feature keeps the hashes of scenes without it. */
 #include "core/hash.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/mesh/origin.h"
 
 /* The records are hashed as bytes, so they must have no padding. */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
@@ -134,5 +135,6 @@ uint64_t scene_hash(const scene_view *view) {
     }
     const uint32_t images[2] = {sky->light, sky->texture};
     hash = hash_combine(hash, images, sizeof images);
+    if (!origin_is_zero(view->origin)) hash = hash_combine(hash, view->origin, sizeof view->origin);
     return hash_combine(hash, &sky->rotation, sizeof sky->rotation);
 }

@@ -87,6 +87,7 @@ void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 struct scene {
     /* world space; the first plain_count triangles are in no shape, those of the shapes follow */
     mesh geometry;
+    double origin[3];        /* subtracted from everything in world space; usually 0 */
     uint32_t plain_count;    /* number of triangles that are in no shape */
     draft_shape *parts;      /* where each shape's triangles and vertices are in `geometry` */
     instanced_shape *shapes; /* the same shapes, for ray tracing */

@@ -165,7 +165,10 @@ static void reader_gave_up(examination *check) {
 }
 
 static kd_status body_read(examination *check) {
-    const obj_options options = {on_problem, check, true, &check->lines, 0, false};
+    const obj_options options = {.problem = on_problem,
+                                 .context = check,
+                                 .keep_going = true,
+                                 .triangle_lines = &check->lines};
     check->is_obj =
         !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
     const kd_status status = mesh_load(&check->body, check->path, &options, check->job);

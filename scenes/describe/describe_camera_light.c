@@ -3,18 +3,23 @@
 #include "core/status.h"
 #include "scenes/describe/describe_reader.h"
 
-static camera camera_of(const described_camera *words) {
-    const camera view = {words->eye,         words->look_at,        words->up,  words->fov,
-                         words->lens_radius, words->focus_distance, words->tall};
+static camera camera_of(const describe_reader *reader, const described_camera *words) {
+    const camera view = {describe_local(reader, words->eye),
+                         describe_local(reader, words->look_at),
+                         words->up,
+                         words->fov,
+                         words->lens_radius,
+                         words->focus_distance,
+                         words->tall};
     return view;
 }
 
-static kd_status check_camera(const json_place *at, const cJSON *object,
-                              const described_camera *words, bool whole) {
+static kd_status check_camera(const describe_reader *reader, const json_place *at,
+                              const cJSON *object, const described_camera *words, bool whole) {
     if (json_has(object, "up") && vec3_is_zero(words->up))
         return json_fail(at, "`up` must not be [0, 0, 0]");
     if (!whole) return KD_OK;
-    const vec3 direction = vec3_sub(words->look_at, words->eye);
+    const vec3 direction = describe_vector(reader, words->eye, words->look_at);
     const vec3 up = vec3_is_zero(words->up) ? vec3_make(0, 1, 0) : vec3_normalize(words->up);
     if (vec3_is_zero(direction))
         return json_fail(at, "`look_at` must not be the same point as `eye`");
@@ -53,9 +58,9 @@ static kd_status read_keys(describe_reader *reader, const json_place *at, descri
         KD_TRY(key_gives(&place, item, "eye", number == 0, &to->has_eye));
         KD_TRY(key_gives(&place, item, "look_at", number == 0, &to->has_look_at));
         KD_TRY(key_gives(&place, item, "fov", number == 0, &to->has_fov));
-        KD_TRY(check_camera(&place, item, &words, to->has_eye && to->has_look_at));
+        KD_TRY(check_camera(reader, &place, item, &words, to->has_eye && to->has_look_at));
         to->keys[number].frame = words.frame;
-        to->keys[number].view = camera_of(&words);
+        to->keys[number].view = camera_of(reader, &words);
         to->key_count = number + 1;
     }
     to->view = to->keys[0].view;
@@ -67,11 +72,11 @@ kd_status describe_camera(describe_reader *reader, const json_place *at, const c
     memset(&words, 0, sizeof words);
     KD_TRY(json_read(at, object, describe_camera_keys, &words));
     scene_draft *to = reader->draft;
-    to->view = camera_of(&words);
+    to->view = camera_of(reader, &words);
     to->has_eye = json_has(object, "eye");
     to->has_look_at = json_has(object, "look_at");
     to->has_fov = json_has(object, "fov");
-    KD_TRY(check_camera(at, object, &words, to->has_eye && to->has_look_at));
+    KD_TRY(check_camera(reader, at, object, &words, to->has_eye && to->has_look_at));
     return words.keys ? read_keys(reader, at, words) : KD_OK;
 }
 
@@ -87,18 +92,18 @@ static kd_status strength_of(const json_place *at, const cJSON *object, const ch
     return KD_OK;
 }
 
-static kd_status read_point(const json_place *at, const cJSON *object, const described_light *words,
-                            light *made) {
+static kd_status read_point(const describe_reader *reader, const json_place *at,
+                            const cJSON *object, const described_light *words, light *made) {
     bool by_power = false;
     KD_TRY(strength_of(at, object, "intensity", &by_power));
     made->kind = LIGHT_POINT;
-    made->position = words->position;
+    made->position = describe_local(reader, words->position);
     made->emitted = by_power ? vec3_scale(words->power, 1 / (4 * KD_PI)) : words->intensity;
     return KD_OK;
 }
 
-static kd_status read_spot(const json_place *at, const cJSON *object, const described_light *words,
-                           light *made) {
+static kd_status read_spot(const describe_reader *reader, const json_place *at, const cJSON *object,
+                           const described_light *words, light *made) {
     bool by_power = false;
     KD_TRY(strength_of(at, object, "intensity", &by_power));
     if (json_has(object, "direction") && json_has(object, "look_at"))
@@ -107,9 +112,10 @@ static kd_status read_spot(const json_place *at, const cJSON *object, const desc
         return json_fail(at, "`inner_degrees` is %g; expected less than `outer_degrees`, %g",
                          (double)words->inner_degrees, (double)words->outer_degrees);
     made->kind = LIGHT_SPOT;
-    made->position = words->position;
-    made->direction = vec3_normalize(
-        json_has(object, "look_at") ? vec3_sub(words->look_at, words->position) : words->direction);
+    made->position = describe_local(reader, words->position);
+    made->direction = vec3_normalize(json_has(object, "look_at")
+                                         ? describe_vector(reader, words->position, words->look_at)
+                                         : words->direction);
     if (vec3_is_zero(made->direction))
         return json_fail(at, "the direction of the light must not have length 0");
     made->cos_inner = cosf(words->inner_degrees * radians);
@@ -147,8 +153,14 @@ static kd_status read_area(describe_reader *reader, const json_place *at, const 
     lamp.record.emission =
         by_power ? vec3_scale(words->power, 1 / (KD_PI * area * sides)) : words->radiance;
     reader->geometry.material = mesh_builder_copy_material(&reader->geometry, &lamp);
-    const vec3 a = words->corner, b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
-    mesh_builder_quad(&reader->geometry, a, b, vec3_add(b, words->edge_v), d, vec2_make(1, 1));
+    const vec3 a = describe_local(reader, words->corner);
+    const vec3 b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
+    const vec3 c = vec3_add(b, words->edge_v);
+    mesh_builder_quad(&reader->geometry, a, b, c, d, vec2_make(1, 1));
+    box3_include(&reader->box, a);
+    box3_include(&reader->box, b);
+    box3_include(&reader->box, c);
+    box3_include(&reader->box, d);
     return reader->geometry.status;
 }
 
@@ -178,8 +190,8 @@ kd_status describe_light(describe_reader *reader, const json_place *at, const cJ
     words.outer_degrees = 30;
     KD_TRY(json_read(at, object, describe_light_keys[kind], &words));
     switch (kind) {
-    case DESCRIBED_POINT: KD_TRY(read_point(at, object, &words, &made)); break;
-    case DESCRIBED_SPOT: KD_TRY(read_spot(at, object, &words, &made)); break;
+    case DESCRIBED_POINT: KD_TRY(read_point(reader, at, object, &words, &made)); break;
+    case DESCRIBED_SPOT: KD_TRY(read_spot(reader, at, object, &words, &made)); break;
     case DESCRIBED_DIRECTIONAL: KD_TRY(read_directional(at, &words, &made)); break;
     default: KD_TRY(read_area(reader, at, object, &words)); return KD_OK;
     }

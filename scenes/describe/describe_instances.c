@@ -34,7 +34,7 @@ static kd_status find_kind(const json_place *at, const cJSON *object, step_kind 
 static kd_status make_step(const json_place *at, const described_step *words, step_kind kind,
                            transform *step) {
     *step = transform_identity();
-    if (kind == STEP_TRANSLATE) *step = transform_translate(words->translate);
+    for (int i = 0; i < 3 && kind == STEP_TRANSLATE; ++i) step->m[i][3] = words->translate[i];
     if (kind == STEP_SCALE) *step = transform_scale(words->scale);
     if (kind == STEP_MATRIX) memcpy(step->m, words->matrix, sizeof step->m);
     if (kind != STEP_ROTATE) return KD_OK;
@@ -44,16 +44,24 @@ static kd_status make_step(const json_place *at, const described_step *words, st
     return KD_OK;
 }
 
+/* Rounds the translation to float, unless the scene needs all its digits. */
+static void settle(const describe_reader *reader, described_step *words) {
+    for (int i = 0; i < 3 && !reader->exact; ++i)
+        words->translate[i] = (double)(float)words->translate[i];
+}
+
 /* Conversion of a step to numbers, for interpolation, and back. */
 static void step_numbers(const described_step *words, double out[STEP_NUMBERS]) {
-    const vec3 vectors[3] = {words->translate, words->rotate, words->scale};
-    for (int i = 0; i < 9; ++i) out[i] = (double)vec3_axis(vectors[i / 3], i % 3);
+    const vec3 vectors[2] = {words->rotate, words->scale};
+    memcpy(out, words->translate, sizeof words->translate);
+    for (int i = 0; i < 6; ++i) out[3 + i] = (double)vec3_axis(vectors[i / 3], i % 3);
     out[9] = (double)words->degrees;
     memcpy(out + 10, words->matrix, sizeof words->matrix);
 }
 static void step_words(described_step *out, const double from[STEP_NUMBERS]) {
-    vec3 *vectors[3] = {&out->translate, &out->rotate, &out->scale};
-    for (int i = 0; i < 9; ++i) vec3_set_axis(vectors[i / 3], i % 3, (float)from[i]);
+    vec3 *vectors[2] = {&out->rotate, &out->scale};
+    memcpy(out->translate, from, sizeof out->translate);
+    for (int i = 0; i < 6; ++i) vec3_set_axis(vectors[i / 3], i % 3, (float)from[3 + i]);
     out->degrees = (float)from[9];
     memcpy(out->matrix, from + 10, sizeof out->matrix);
 }
@@ -92,6 +100,7 @@ static kd_status read_keys(describe_reader *reader, const json_place *at, const 
         KD_TRY_GOTO(
             read_key(&place, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &step));
         *kind = step;
+        settle(reader, words);
         step_numbers(words, numbers + (size_t)used * STEP_NUMBERS);
         frames[used++] = words->frame;
     }
@@ -115,6 +124,7 @@ kd_status describe_step(describe_reader *reader, const json_place *at, const cJS
         KD_TRY(read_keys(reader, at, words.keys, &words, &kind));
     else
         KD_TRY(find_kind(at, object, &kind));
+    settle(reader, &words);
     return make_step(at, &words, kind, step);
 }
 
@@ -122,6 +132,7 @@ enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 
 typedef struct instancing {
     describe_reader *reader;
+    box3 box; /* of the mesh, in its own coordinates */
     const transform *pose;
     uint32_t shape;   /* index in the draft */
     const char *file; /* file of matrices; NULL: none */
@@ -146,12 +157,16 @@ static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
 static kd_status put(instancing *instancing, const json_place *at, const transform *to_world) {
     instance made;
     uint32_t shape = instancing->shape;
-    const transform whole = transform_compose(to_world, instancing->pose);
+    const describe_reader *reader = instancing->reader;
+    transform whole = transform_compose(to_world, instancing->pose);
+    for (int i = 0; i < 3; ++i) whole.m[i][3] -= reader->origin[i];
     if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(instancing, &shape));
     if (instance_make(&made, &whole, shape) != KD_OK)
         return instancing->file ? json_fail(at, "%s, line %llu of the file: %s", instancing->file,
                                             (unsigned long long)instancing->line, kd_last_error())
                                 : json_fail(at, "%s", kd_last_error());
+    const box3 box = instance_box(&made, instancing->box);
+    if (!box3_is_empty(instancing->box)) box3_join(&instancing->reader->box, box);
     return scene_draft_add_instance(instancing->reader->draft, &made);
 }
 
@@ -168,14 +183,15 @@ static kd_status put_listed(instancing *instancing, const json_place *at, const 
 }
 
 /* Reads 12 numbers up to the end of the line. Returns false on anything else. */
-static bool read_matrix(text_cursor *cursor, transform *out) {
+static bool read_matrix(text_cursor *cursor, transform *out, bool exact) {
     for (int i = 0; i < 12; ++i) {
         float number = 0;
         text_skip_blanks(cursor);
-        const char *end = number_float(cursor->at, &number);
+        const char *begin = cursor->at, *end = number_float(begin, &number);
         if (!end || !isfinite(number)) return false;
         cursor->at = end;
         out->m[i / 4][i % 4] = (double)number;
+        if (exact) number_double(begin, &out->m[i / 4][i % 4]);
     }
     text_skip_blanks(cursor);
     return text_at_end(cursor);
@@ -189,7 +205,7 @@ static kd_status put_lines(instancing *instancing, const json_place *at, const c
         text_skip_blanks(&cursor);
         if (!text_at_end(&cursor)) {
             instancing->line = cursor.line + 1;
-            if (!read_matrix(&cursor, &transform))
+            if (!read_matrix(&cursor, &transform, instancing->reader->exact))
                 return json_fail(at, "%s, line %llu of the file: expected 12 finite numbers",
                                  instancing->file, (unsigned long long)instancing->line);
             KD_TRY(put(instancing, at, &transform));
@@ -218,6 +234,19 @@ static kd_status put_file(instancing *instancing, const json_place *at, const ch
     return status;
 }
 
+/* Returns the translation to a point of the box; `random` is the point's place in it. */
+static transform scattered_at(const describe_reader *reader, const described_scatter *words,
+                              const float random[3]) {
+    transform made = transform_identity();
+    for (int i = 0; i < 3; ++i) {
+        const float lo = (float)words->lo[i], hi = (float)words->hi[i];
+        const float size = reader->exact ? (float)(words->hi[i] - words->lo[i]) : hi - lo;
+        made.m[i][3] = reader->exact ? words->lo[i] + (double)(size * random[i])
+                                     : (double)(lo + size * random[i]);
+    }
+    return made;
+}
+
 static kd_status put_scattered(instancing *instancing, const json_place *at, const cJSON *object) {
     described_scatter words = {.lo = {-1, 0, -1}, .hi = {1, 0, 1}, .scale = {1, 1}, .turned = true};
     KD_TRY(json_read(at, object, describe_scatter_keys, &words));
@@ -225,10 +254,7 @@ static kd_status put_scattered(instancing *instancing, const json_place *at, con
     for (uint64_t i = 0; i < words.count; ++i) {
         const rng_key key = rng_key_make(words.seed, SCATTER_PASS, i);
         const rng_block place = rng_draw(key, 0, 0), form = rng_draw(key, 0, 1);
-        const vec3 size = vec3_sub(words.hi, words.lo);
-        const transform moved = transform_translate(
-            vec3_make(words.lo.x + size.x * place.value[0], words.lo.y + size.y * place.value[1],
-                      words.lo.z + size.z * place.value[2]));
+        const transform moved = scattered_at(instancing->reader, &words, place.value);
         const float larger = words.scale[0] + (words.scale[1] - words.scale[0]) * form.value[0];
         const transform sized = transform_scale(vec3_all(larger));
         const double degrees = words.turned ? 360 * (double)form.value[1] : 0;
@@ -242,11 +268,12 @@ static kd_status put_scattered(instancing *instancing, const json_place *at, con
 
 kd_status describe_instances(describe_reader *reader, const json_place *at,
                              const described_mesh *words, const transform *pose,
-                             const draft_shape *begin) {
+                             const draft_shape *begin, box3 box) {
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &reader->geometry.made;
-    instancing to = {.reader = reader, .pose = pose, .shape = reader->draft->shape_count};
+    instancing to = {
+        .reader = reader, .box = box, .pose = pose, .shape = reader->draft->shape_count};
     draft_shape shape = *begin;
     shape.count = made->triangle_count - begin->first;
     shape.position_count = made->position_count - begin->position;

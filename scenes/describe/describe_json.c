@@ -220,6 +220,7 @@ static kd_status read_list(describe_reader *reader, const json_place *at, const 
     return KD_OK;
 }
 
+/* Reads everything relative to the reader's origin. */
 static kd_status read_scene(describe_reader *reader, const cJSON *root,
                             kd_render_options *options) {
     const json_place file = json_place_file(reader->path);
@@ -250,11 +251,11 @@ static kd_status read_scene(describe_reader *reader, const cJSON *root,
     return KD_OK;
 }
 
-kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
-                              const describe_source *source, kd_render_options *options,
-                              job_control *job) {
+/* Reads the parsed text into a zeroed draft. Sets *box to the bounds of the meshes. */
+static kd_status read_draft(scene_draft *out, const cJSON *root, const describe_source *source,
+                            const double origin[3], kd_render_options *options, job_control *job,
+                            box3 *box) {
     describe_reader reader;
-    cJSON *root = NULL;
     memset(&reader, 0, sizeof reader);
     reader.draft = out;
     reader.frame = (double)options->frame;
@@ -263,11 +264,35 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     reader.caller_meshes = source->caller_meshes;
     reader.caller_mesh_count = source->caller_mesh_count;
     reader.job = job;
-    KD_TRY(json_parse(&root, text, bytes, source->path));
+    reader.box = box3_empty();
+    reader.exact = !origin_is_zero(origin);
+    memcpy(reader.origin, origin, sizeof reader.origin);
+    memcpy(out->origin, origin, sizeof out->origin);
     kd_status status = read_scene(&reader, root, options);
-    cJSON_Delete(root);
     if (status != KD_OK && reader.geometry.status == KD_OK) reader.geometry.status = status;
     status = mesh_builder_finish(&reader.geometry, &out->geometry);
+    KD_TRY(status);
+    *box = reader.box;
+    return KD_OK;
+}
+
+kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
+                              const describe_source *source, kd_render_options *options,
+                              job_control *job) {
+    const kd_render_options given = *options;
+    double origin[3] = {0, 0, 0};
+    cJSON *root = NULL;
+    box3 box;
+    KD_TRY(json_parse(&root, text, bytes, source->path));
+    kd_status status = read_draft(out, root, source, origin, options, job, &box);
+    const bool muted = log_mute(true); /* the first reading has reported everything */
+    for (int i = 0; i < ORIGIN_MOVES && status == KD_OK && origin_move(origin, box); ++i) {
+        scene_draft_close(out);
+        *options = given;
+        status = read_draft(out, root, source, origin, options, job, &box);
+    }
+    log_mute(muted);
+    cJSON_Delete(root);
     KD_TRY(status);
     KD_TRY(mesh_drop_unused_materials(&out->geometry));
     KD_TRY(scene_draft_sort(out));
@@ -276,7 +301,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
 
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
                              job_control *job) {
-    const describe_source source = {path, scene_load_mesh, NULL, 0};
+    const describe_source source = {path, mesh_load, NULL, 0};
     file_view file;
     KD_TRY(file_open(&file, path));
     const kd_status status =

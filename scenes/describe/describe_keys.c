@@ -62,19 +62,19 @@ const json_key describe_mesh_keys[] = {
     {.name = NULL}};
 
 const json_key describe_box_keys[] = {
-    {KEY("lo", JSON_VECTOR, described_box, lo), .unit = "m", .initial = "[-1, -1, -1]"},
-    {KEY("hi", JSON_VECTOR, described_box, hi), .unit = "m", .initial = "[1, 1, 1]"},
+    {KEY("lo", JSON_POINT, described_box, lo), .unit = "m", .initial = "[-1, -1, -1]"},
+    {KEY("hi", JSON_POINT, described_box, hi), .unit = "m", .initial = "[1, 1, 1]"},
     {.name = NULL}};
 
 const json_key describe_sphere_keys[] = {
-    {KEY("centre", JSON_VECTOR, described_sphere, centre), .unit = "m", .initial = "[0, 0, 0]"},
+    {KEY("centre", JSON_POINT, described_sphere, centre), .unit = "m", .initial = "[0, 0, 0]"},
     {KEY("radius", JSON_FLOAT, described_sphere, radius), ABOVE_0, .unit = "m", .initial = "1"},
     {KEY("triangles", JSON_COUNT, described_sphere, triangles), COUNTED, .initial = "20000",
      .help = "approximate number"},
     {.name = NULL}};
 
 #define STEP_KEYS                                                                                  \
-    {KEY("translate", JSON_VECTOR, described_step, translate), .unit = "m"},                       \
+    {KEY("translate", JSON_POINT, described_step, translate), .unit = "m"},                        \
         {KEY("rotate", JSON_VECTOR, described_step, rotate),                                       \
          .help = "axis; counter-clockwise when it points to the viewer"},                          \
         {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",                   \
@@ -101,9 +101,9 @@ const json_key describe_scatter_keys[] = {
     {KEY("count", JSON_COUNT, described_scatter, count), .minimum = 0, .maximum = 1e9,
      .help = "number of instances; required"},
     {KEY("seed", JSON_COUNT, described_scatter, seed), .maximum = 1e15, .initial = "0"},
-    {KEY("lo", JSON_VECTOR, described_scatter, lo), .unit = "m", .initial = "[-1, 0, -1]",
+    {KEY("lo", JSON_POINT, described_scatter, lo), .unit = "m", .initial = "[-1, 0, -1]",
      .help = "minimum of the box of positions"},
-    {KEY("hi", JSON_VECTOR, described_scatter, hi), .unit = "m", .initial = "[1, 0, 1]"},
+    {KEY("hi", JSON_POINT, described_scatter, hi), .unit = "m", .initial = "[1, 0, 1]"},
     {KEY("scale", JSON_FLOAT, described_scatter, scale), .count = 2, ABOVE_0, .initial = "[1, 1]",
      .help = "range of random factors"},
     {KEY("turned", JSON_BOOL, described_scatter, turned), .initial = "true",
@@ -221,9 +221,9 @@ const json_key describe_medium_keys[] = {
     {.name = NULL}};
 
 #define CAMERA_KEYS                                                                                \
-    {KEY("eye", JSON_VECTOR, described_camera, eye), .unit = "m",                                  \
+    {KEY("eye", JSON_POINT, described_camera, eye), .unit = "m",                                   \
      .initial = "position that shows the whole scene"},                                            \
-        {KEY("look_at", JSON_VECTOR, described_camera, look_at), .unit = "m",                      \
+        {KEY("look_at", JSON_POINT, described_camera, look_at), .unit = "m",                       \
          .initial = "the centre of the scene's box"},                                              \
         {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},                    \
         {KEY("fov", JSON_FLOAT, described_camera, fov),                                            \
@@ -264,7 +264,7 @@ const json_key describe_camera_key_keys[] = {
             .unit = "W", .help = "total power, instead of intensity or radiance"                   \
     }
 #define LIGHT_POSITION                                                                             \
-    { KEY("position", JSON_VECTOR, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
+    { KEY("position", JSON_POINT, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
 #define LIGHT_DIRECTION                                                                            \
     {                                                                                              \
         KEY("direction", JSON_VECTOR, described_light, direction),                                 \
@@ -282,7 +282,7 @@ static const json_key spot_keys[] = {
     LIGHT_KIND,
     LIGHT_POSITION,
     LIGHT_DIRECTION,
-    {KEY("look_at", JSON_VECTOR, described_light, look_at), .unit = "m",
+    {KEY("look_at", JSON_POINT, described_light, look_at), .unit = "m",
      .help = "instead of `direction`"},
     {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr",
      .help = "on the axis"},
@@ -302,7 +302,7 @@ static const json_key directional_keys[] = {
 
 static const json_key area_keys[] = {
     LIGHT_KIND,
-    {KEY("corner", JSON_VECTOR, described_light, corner), .unit = "m", .initial = "[0, 0, 0]"},
+    {KEY("corner", JSON_POINT, described_light, corner), .unit = "m", .initial = "[0, 0, 0]"},
     {KEY("edge_u", JSON_VECTOR, described_light, edge_u), .unit = "m", .initial = "[1, 0, 0]"},
     {KEY("edge_v", JSON_VECTOR, described_light, edge_v), .unit = "m", .initial = "[0, 0, 1]",
      .help = "emits along edge_u x edge_v"},

@@ -42,18 +42,21 @@ typedef struct described_mesh {
     bool inward;
 } described_mesh;
 
+/* Positions are double[3]: describe_reader.h subtracts the origin of the scene from them. */
+
 typedef struct described_box {
-    vec3 lo, hi;
+    double lo[3], hi[3];
 } described_box;
 
 typedef struct described_sphere {
-    vec3 centre;
+    double centre[3];
     float radius;
     uint64_t triangles;
 } described_sphere;
 
 typedef struct described_step { /* A step of a transform. */
-    vec3 translate, rotate;
+    double translate[3];
+    vec3 rotate;
     float degrees;
     vec3 scale;
     double matrix[12];
@@ -63,13 +66,14 @@ typedef struct described_step { /* A step of a transform. */
 
 typedef struct described_scatter {
     uint64_t count, seed;
-    vec3 lo, hi;
+    double lo[3], hi[3];
     float scale[2];
     bool turned;
 } described_scatter;
 
 typedef struct described_camera {
-    vec3 eye, look_at, up;
+    double eye[3], look_at[3];
+    vec3 up;
     float fov, lens_radius, focus_distance, tall;
     double frame; /* for a key in `keys` */
     const cJSON *keys;
@@ -84,9 +88,10 @@ typedef enum described_light_kind {
 
 typedef struct described_light {
     int32_t kind; /* described_light_kind */
-    vec3 position, direction, look_at, intensity, power, irradiance, radiance;
+    double position[3], look_at[3], corner[3];
+    vec3 direction, intensity, power, irradiance, radiance;
     float inner_degrees, outer_degrees;
-    vec3 corner, edge_u, edge_v;
+    vec3 edge_u, edge_v;
     bool two_sided;
 } described_light;
 

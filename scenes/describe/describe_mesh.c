@@ -110,40 +110,73 @@ kd_status describe_transform(describe_reader *reader, const json_place *at, cons
 
 /* --- sources of triangles --------------------------------------------------------------------- */
 
-static kd_status read_quad(const json_place *at, const described_mesh *words, mesh_builder *part) {
-    static const json_key point = {.name = "point", .kind = JSON_VECTOR};
-    vec3 corners[4];
+/* Sets the origin of a quad, box or sphere from its corners; it stays 0 unless the scene is far. */
+static void place_part(const describe_reader *reader, double (*corners)[3], int count,
+                       mesh_builder *part) {
+    double *origin = part->made.origin;
+    for (int i = 0; i < ORIGIN_MOVES && reader->exact; ++i) {
+        box3 box = box3_empty();
+        for (int k = 0; k < count; ++k) box3_include(&box, origin_to_local(origin, corners[k]));
+        if (!origin_move(origin, box)) break;
+    }
+}
+
+static kd_status read_quad(const describe_reader *reader, const json_place *at,
+                           const described_mesh *words, mesh_builder *part) {
+    static const json_key point = {.name = "point", .kind = JSON_POINT};
+    double corners[4][3];
+    vec3 local[4];
     if (!cJSON_IsArray(words->quad) || cJSON_GetArraySize(words->quad) != 4)
         return json_unexpected(at, words->quad, "a list of 4 points");
     for (int i = 0; i < 4; ++i) {
         const json_place place = json_place_item(at, i);
-        KD_TRY(json_read_value(&place, cJSON_GetArrayItem(words->quad, i), &point, &corners[i]));
+        KD_TRY(json_read_value(&place, cJSON_GetArrayItem(words->quad, i), &point, corners[i]));
     }
-    mesh_builder_quad(part, corners[0], corners[1], corners[2], corners[3],
+    place_part(reader, corners, 4, part);
+    for (int i = 0; i < 4; ++i) local[i] = origin_to_local(part->made.origin, corners[i]);
+    mesh_builder_quad(part, local[0], local[1], local[2], local[3],
                       vec2_make(words->uv[0], words->uv[1]));
     return KD_OK;
 }
 
-static kd_status read_box(const json_place *at, const cJSON *object, mesh_builder *part) {
-    described_box words = {vec3_all(-1), vec3_all(1)};
+/* Far away, the corners may be equal as floats but not in double precision. */
+static kd_status read_box(const describe_reader *reader, const json_place *at, const cJSON *object,
+                          mesh_builder *part) {
+    described_box words = {{-1, -1, -1}, {1, 1, 1}};
+    double corners[2][3];
     KD_TRY(json_read(at, object, describe_box_keys, &words));
-    if (!(words.lo.x < words.hi.x && words.lo.y < words.hi.y && words.lo.z < words.hi.z))
-        return json_fail(at, "`lo` must be less than `hi` in all three coordinates");
+    memcpy(corners[0], words.lo, sizeof corners[0]);
+    memcpy(corners[1], words.hi, sizeof corners[1]);
+    place_part(reader, corners, 2, part);
+    const vec3 lo = origin_to_local(part->made.origin, corners[0]);
+    const vec3 hi = origin_to_local(part->made.origin, corners[1]);
+    const box3 box = {lo, hi};
+    double moved[3] = {0, 0, 0};
+    for (int i = 0; i < 3; ++i)
+        if (!(vec3_axis(lo, i) < vec3_axis(hi, i)) &&
+            !(words.lo[i] < words.hi[i] && origin_move(moved, box)))
+            return json_fail(at, "`lo` must be less than `hi` in all three coordinates");
     const transform unmoved = transform_identity();
-    mesh_builder_box(part, words.lo, words.hi, &unmoved);
+    mesh_builder_box(part, lo, hi, &unmoved);
     return KD_OK;
 }
 
 static kd_status read_sphere(describe_reader *reader, const json_place *at, const cJSON *object,
                              mesh_builder *part) {
-    described_sphere words = {vec3_all(0), 1, 20000};
+    described_sphere words = {{0, 0, 0}, 1, 20000};
+    double corners[2][3];
     char generator[64];
     mesh unit;
     KD_TRY(json_read(at, object, describe_sphere_keys, &words));
     snprintf(generator, sizeof generator, "gen:sphere:%llu", (unsigned long long)words.triangles);
-    KD_TRY(reader->load(&unit, generator, reader->job));
+    KD_TRY(reader->load(&unit, generator, NULL, reader->job));
+    for (int i = 0; i < 3; ++i) {
+        corners[0][i] = words.centre[i] - (double)words.radius;
+        corners[1][i] = words.centre[i] + (double)words.radius;
+    }
+    place_part(reader, corners, 2, part);
     const transform larger = transform_scale(vec3_all(words.radius));
-    const transform moved = transform_translate(words.centre);
+    const transform moved = transform_translate(origin_to_local(part->made.origin, words.centre));
     const transform placed = transform_compose(&moved, &larger);
     mesh_builder_append(part, &unit, &placed);
     mesh_close(&unit);
@@ -151,20 +184,24 @@ static kd_status read_sphere(describe_reader *reader, const json_place *at, cons
 }
 
 static kd_status read_file(describe_reader *reader, const json_place *at, const char *name,
-                           mesh *out) {
+                           const obj_options *options, mesh *out) {
     if (procedural_is_path(name)) {
         const procedural_generator *row = NULL;
         KD_TRY(procedural_find(&row, name));
         reader->draft->inside = reader->draft->inside || row->inside;
-        KD_TRY(reader->load(out, name, reader->job));
+        KD_TRY(reader->load(out, name, options, reader->job));
         return KD_OK;
     }
-    if (describe_is_caller_mesh(name)) return describe_caller_mesh(reader, at, name, out);
+    if (describe_is_caller_mesh(name)) {
+        KD_TRY(describe_caller_mesh(reader, at, name, out));
+        if (options->recentre) mesh_recentre(out);
+        return KD_OK;
+    }
     if (strcasecmp(file_suffix(name), ".json") == 0)
         return json_fail(at, "found the scene description \"%.60s\", expected a mesh file", name);
     char *path = NULL;
     KD_TRY(describe_path(reader, name, &path));
-    const kd_status status = reader->load(out, path, reader->job);
+    const kd_status status = reader->load(out, path, options, reader->job);
     memory_free(path);
     KD_TRY(status);
     return KD_OK;
@@ -176,6 +213,9 @@ static kd_status read_part(describe_reader *reader, const json_place *at,
                         (words->sphere != NULL);
     const json_place file = json_place_key(at, "file"), quad = json_place_key(at, "quad");
     const json_place box = json_place_key(at, "box"), sphere = json_place_key(at, "sphere");
+    /* a transform may bring a far file near; without one, a file of a near scene is near */
+    const obj_options options = {.recentre = reader->exact || words->transform ||
+                                             words->instances || words->scatter};
     mesh_builder part;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
@@ -185,11 +225,11 @@ static kd_status read_part(describe_reader *reader, const json_place *at,
             at, "found %d of the keys `file`, `quad`, `box` and `sphere`, expected exactly one",
             sources);
     if (words->file) {
-        KD_TRY(read_file(reader, &file, words->file, out));
+        KD_TRY(read_file(reader, &file, words->file, &options, out));
         return KD_OK;
     }
-    if (words->quad) status = read_quad(&quad, words, &part);
-    if (words->box) status = read_box(&box, words->box, &part);
+    if (words->quad) status = read_quad(reader, &quad, words, &part);
+    if (words->box) status = read_box(reader, &box, words->box, &part);
     if (words->sphere) status = read_sphere(reader, &sphere, words->sphere, &part);
     if (status != KD_OK && part.status == KD_OK) part.status = status;
     KD_TRY(mesh_builder_finish(&part, out));
@@ -264,28 +304,59 @@ static kd_status adopt_media(describe_reader *reader, const json_place *at, mesh
     return KD_OK;
 }
 
+/* Reads the transform, and applies it after adding the origin of the part, in double precision. */
+static kd_status read_transform(describe_reader *reader, const json_place *at,
+                                const described_mesh *words, const mesh *part, transform *placed) {
+    const json_place steps = json_place_key(at, "transform");
+    const bool exact = reader->exact;
+    transform moved = transform_identity();
+    *placed = transform_identity();
+    for (int i = 0; i < 3; ++i) moved.m[i][3] = part->origin[i];
+    reader->exact = exact || !origin_is_zero(part->origin);
+    const kd_status status =
+        words->transform ? describe_transform(reader, &steps, words->transform, placed) : KD_OK;
+    reader->exact = exact;
+    if (!origin_is_zero(part->origin)) *placed = transform_compose(placed, &moved);
+    return status;
+}
+
+/* Adds the bounds of the positions from `first` on to those of the scene. */
+static void include_positions(describe_reader *reader, uint32_t first) {
+    mesh added = reader->geometry.made;
+    added.positions += first;
+    added.position_count -= first;
+    if (added.position_count) box3_join(&reader->box, mesh_box(&added));
+}
+
+/* Appends the part: in world space, or, with instances, in object space. */
+static kd_status add_part(describe_reader *reader, const json_place *at,
+                          const described_mesh *words, mesh *part) {
+    const mesh *made = &reader->geometry.made;
+    const bool many = words->instances || words->scatter;
+    const draft_shape begin = {
+        made->triangle_count, 0, made->position_count, 0, made->normal_count, 0, KD_NONE};
+    transform pose, placed = transform_identity();
+    KD_TRY(read_transform(reader, at, words, part, &pose));
+    if (words->inward) mesh_turn(part);
+    KD_TRY(adopt_media(reader, at, part));
+    if (!many) placed = pose;
+    for (int i = 0; i < 3 && !many; ++i) placed.m[i][3] -= reader->origin[i];
+    const uint32_t base = mesh_builder_append(&reader->geometry, part, &placed);
+    KD_TRY(reader->geometry.status);
+    KD_TRY(read_materials(reader, at, words, part, base, begin.first));
+    if (many) return describe_instances(reader, at, words, &pose, &begin, mesh_box(part));
+    include_positions(reader, begin.position);
+    return KD_OK;
+}
+
 kd_status describe_mesh(describe_reader *reader, const json_place *at, const cJSON *object) {
     described_mesh words;
     mesh part;
-    transform placed = transform_identity();
     memset(&words, 0, sizeof words);
     words.uv[0] = words.uv[1] = 1;
     KD_TRY(json_read(at, object, describe_mesh_keys, &words));
-    const json_place steps = json_place_key(at, "transform");
-    if (words.transform) KD_TRY(describe_transform(reader, &steps, words.transform, &placed));
     KD_TRY(read_part(reader, at, &words, &part));
-    if (words.inward) mesh_turn(&part);
-    const mesh *made = &reader->geometry.made;
-    const bool many = words.instances || words.scatter;
-    const transform unmoved = transform_identity();
-    const draft_shape begin = {
-        made->triangle_count, 0, made->position_count, 0, made->normal_count, 0, KD_NONE};
-    const uint64_t first = made->triangle_count;
-    kd_status status = adopt_media(reader, at, &part);
-    const uint32_t base = mesh_builder_append(&reader->geometry, &part, many ? &unmoved : &placed);
-    if (status == KD_OK) status = reader->geometry.status;
-    if (status == KD_OK) status = read_materials(reader, at, &words, &part, base, first);
-    if (status == KD_OK && many) status = describe_instances(reader, at, &words, &placed, &begin);
+    const kd_status status = add_part(reader, at, &words, &part);
     mesh_close(&part);
     KD_TRY(status);
     return KD_OK;

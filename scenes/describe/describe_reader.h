@@ -4,6 +4,7 @@
 #include "scenes/describe/describe_json.h"
 #include "scenes/describe/describe_keys.h"
 #include "scenes/mesh/mesh_builder.h"
+#include "scenes/mesh/origin.h"
 
 typedef struct describe_reader {
     scene_draft *draft;
@@ -12,12 +13,30 @@ typedef struct describe_reader {
     /* media of the description by name, or NULL; in the order of draft->media */
     const cJSON *media;
     const char *path;
-    double frame; /* the frame to read; keyframes are evaluated at it */
+    double frame;     /* the frame to read; keyframes are evaluated at it */
+    double origin[3]; /* subtracted from all positions in world space */
+    box3 box;         /* of the meshes and instances so far, relative to the origin */
+    /* Keep translations in double precision, for far scenes and files. Others are rounded to float
+       as ever, which keeps their pictures the same bit for bit. */
+    bool exact;
     describe_loader load;
     const kd_scene_mesh *caller_meshes; /* meshes given by the caller, in memory */
     uint64_t caller_mesh_count;
     job_control *job;
 } describe_reader;
+
+/* Returns a position of the description relative to the origin. */
+static inline vec3 describe_local(const describe_reader *reader, const double at[3]) {
+    return origin_to_local(reader->origin, at);
+}
+
+/* Returns the vector from one position to another. Far away, rounding each of them to float could
+   make it 0. */
+static inline vec3 describe_vector(const describe_reader *reader, const double from[3],
+                                   const double to[3]) {
+    const vec3 made = vec3_sub(describe_local(reader, to), describe_local(reader, from));
+    return vec3_is_zero(made) ? origin_to_local(from, to) : made;
+}
 
 /* Sets *path to `name` relative to the description's directory; freed by memory_free. Returns
    KD_ERROR_INPUT if the path is outside the allowed directory (paths.h). */
@@ -45,11 +64,11 @@ kd_status describe_step(describe_reader *reader, const json_place *at, const cJS
                         transform *step);
 kd_status describe_transform(describe_reader *reader, const json_place *at, const cJSON *list,
                              transform *placed);
-/* describe_instances.c: makes a shape of everything added to the geometry since `begin`, and
-   instances it at the transforms of the entry, applied after `pose`. */
+/* describe_instances.c: makes a shape of everything added to the geometry since `begin`, with the
+   bounds `box`, and instances it at the transforms of the entry, applied after `pose`. */
 kd_status describe_instances(describe_reader *reader, const json_place *at,
                              const described_mesh *words, const transform *pose,
-                             const draft_shape *begin);
+                             const draft_shape *begin, box3 box);
 /* describe_camera_light.c */
 kd_status describe_camera(describe_reader *reader, const json_place *at, const cJSON *object);
 /* describe_json.c */

@@ -27,6 +27,8 @@ typedef struct draft_shape {
 
 typedef struct scene_draft {
     mesh geometry; /* owned; in world space except for the shapes, whose triangles come last */
+    /* subtracted from everything in world space: geometry, instances, lights, cameras */
+    double origin[3];
     draft_shape *shapes; /* owned */
     instance *instances; /* owned */
     uint32_t shape_count, instance_count;

@@ -8,6 +8,7 @@ typedef struct mesh_reader {
     const char *suffix; /* ".obj", in any case; NULL: all other files */
     const char *name;
     kd_status (*load)(mesh *out, const char *path, const obj_options *options, job_control *job);
+    bool recentres; /* `load` obeys obj_options.recentre; the others have floats only */
 } mesh_reader;
 
 /* Returns the reader for the suffix of `path`; never NULL. */
@@ -18,7 +19,5 @@ const mesh_reader *mesh_reader_find(const char *path);
    sets *triangle_lines to NULL. Returns KD_ERROR_INPUT with `file:line: what was found, what was
    expected`. */
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job);
-/* mesh_load without options. */
-kd_status scene_load_mesh(mesh *out, const char *path, job_control *job);
 
 #endif

@@ -1,7 +1,8 @@
 /* The OBJ reader: runs the passes and assembles the mesh.
    Idea: the text is cut at line ends into chunks. Pass 1 counts the elements of each chunk; a
      prefix sum over the chunks gives every vertex, triangle and line its number; pass 2 parses
-     each chunk directly into the mesh's arrays; pass 3 triangulates polygons. Then materials are
+     each chunk directly into the mesh's arrays, and again, relative to an origin, if the mesh is
+     far from (0, 0, 0); pass 3 triangulates polygons. Then materials are
      assigned, and unusable triangles are removed.
    Work: O(bytes), parallel except for the prefix sum and the materials.
    Memory: the file and the arrays; the file's pages are released chunk by chunk.
@@ -12,6 +13,7 @@
 #include "scenes/formats/mesh_formats.h"
 #include "scenes/formats/obj_chunk.h"
 #include "scenes/mesh/mesh_cleanup.h"
+#include "scenes/mesh/origin.h"
 #include <stdatomic.h>
 
 enum { CHUNK_BYTES = 1 << 20 };
@@ -118,6 +120,15 @@ static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
+static void recentre_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    obj_reader *from = (obj_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
+        obj_chunk_recentre(&from->chunks[i], from->target.mesh);
+        chunk_release(from, &from->chunks[i]);
+    }
+}
+
 static void polygon_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
@@ -217,6 +228,15 @@ static mesh_faults faults_found(const obj_reader *reader) {
     return faults;
 }
 
+/* Parses the positions of a far mesh again, relative to its origin. */
+static kd_status recentre(obj_reader *reader) {
+    mesh *into = reader->target.mesh;
+    if (!reader->options || !reader->options->recentre) return KD_OK;
+    for (int i = 0; i < ORIGIN_MOVES && origin_move(into->origin, mesh_box(into)); ++i)
+        KD_TRY(pass(reader, recentre_body, "parse"));
+    return KD_OK;
+}
+
 static kd_status passes_run(obj_reader *reader) {
     KD_TRY(text_encoding_check(reader->file.bytes, reader->file.count, reader->path));
     KD_TRY(text_split(reader));
@@ -225,6 +245,7 @@ static kd_status passes_run(obj_reader *reader) {
     KD_TRY(arrays_reserve(reader));
     KD_TRY(pass(reader, parse_body, "parse"));
     KD_TRY(problems_report(reader));
+    KD_TRY(recentre(reader));
     KD_TRY(pass(reader, polygon_body, "cut its polygons"));
     mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));

@@ -107,6 +107,9 @@ void obj_chunk_count(obj_chunk *chunk);
 void obj_chunk_parse(obj_chunk *chunk, const obj_target *target);
 /* Pass 2 for any line that is neither a vertex nor a face. */
 void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle);
+/* Parses the positions of the chunk again, and writes them relative to the origin of the mesh.
+   Positions that are not numbers stay as pass 2 has left them. */
+void obj_chunk_recentre(const obj_chunk *chunk, mesh *mesh);
 /* Pass 3: triangulates the chunk's polygons. May return KD_ERROR_MEMORY. */
 kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *mesh);
 void obj_chunk_close(obj_chunk *chunk);

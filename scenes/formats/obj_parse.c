@@ -2,6 +2,7 @@
    of the mesh. */
 #include "core/memory.h"
 #include "scenes/formats/obj_chunk.h"
+#include "scenes/mesh/origin.h"
 #include "scenes/text/number.h"
 
 /* Counts the corners of a face: the words up to the end of the line. */
@@ -312,4 +313,38 @@ void obj_chunk_parse(obj_chunk *chunk, const obj_target *target) {
         }
     }
     unusable_fill(&from);
+}
+
+/* Advances the cursor past three numbers. Returns false if there are not as many. */
+static bool place_read(text_cursor *cursor, double place[3]) {
+    for (int axis = 0; axis < 3; ++axis) {
+        text_skip_blanks(cursor);
+        const char *next = number_double(cursor->at, &place[axis]);
+        if (!next) return false;
+        cursor->at = next;
+    }
+    return true;
+}
+
+void obj_chunk_recentre(const obj_chunk *chunk, mesh *mesh) {
+    text_cursor cursor = {chunk->text.begin, 0};
+    const char *end = chunk->text.begin + chunk->text.count;
+    uint64_t position = chunk->before.positions;
+    while (cursor.at < end) {
+        double place[3];
+        text_skip_blanks(&cursor);
+        switch (obj_statement_read(&cursor)) {
+        case STATEMENT_EMPTY: text_skip_comment(&cursor); break;
+        case STATEMENT_POSITION:
+            if (place_read(&cursor, place))
+                mesh->positions[position] = origin_to_local(mesh->origin, place);
+            ++position;
+            obj_statement_skip(&cursor);
+            break;
+        case STATEMENT_TEXCOORD:
+        case STATEMENT_NORMAL:
+        case STATEMENT_FACE: obj_statement_skip(&cursor); break;
+        case STATEMENT_OTHER: text_skip_line(&cursor); break;
+        }
+    }
 }

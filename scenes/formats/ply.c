@@ -10,6 +10,7 @@
 #include "scenes/formats/mesh_formats.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
+#include "scenes/mesh/origin.h"
 
 typedef struct ply_reader {
     ply_file file;
@@ -87,6 +88,22 @@ static void vertices_body(void *context, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (to->file.pieces[i].element->kind == PLY_VERTICES)
             vertices_read(to, &to->file.pieces[i]);
+}
+
+/* Reads positions again, relative to the origin of the mesh. */
+static void recentre_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    ply_reader *to = (ply_reader *)context;
+    mesh *into = to->target.mesh;
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i) {
+        const ply_piece *piece = &to->file.pieces[i];
+        const char *at = piece->begin;
+        for (uint64_t k = 0; k < piece->rows && piece->element->kind == PLY_VERTICES; ++k) {
+            double place[3];
+            if (ply_place_read(&to->file, piece->element, &at, place))
+                into->positions[piece->first_row + k] = origin_to_local(into->origin, place);
+        }
+    }
 }
 
 /* --- faces ----------------------------------------------------------------------------------- */
@@ -208,12 +225,21 @@ static mesh_faults faults_found(const ply_reader *reader) {
     return faults;
 }
 
+static kd_status recentre(ply_reader *reader) {
+    mesh *into = reader->target.mesh;
+    if (!reader->options || !reader->options->recentre) return KD_OK;
+    for (int i = 0; i < ORIGIN_MOVES && origin_move(into->origin, mesh_box(into)); ++i)
+        KD_TRY(pass(reader, recentre_body));
+    return KD_OK;
+}
+
 static kd_status rows_read(ply_reader *reader) {
     mesh *into = reader->target.mesh;
     KD_TRY(ply_cut(&reader->file));
     if (ply_is_text(&reader->file)) KD_TRY(pass(reader, count_body));
     KD_TRY(arrays_reserve(reader));
     KD_TRY(pass(reader, vertices_body));
+    KD_TRY(recentre(reader));
     KD_TRY(pass(reader, faces_body));
     KD_TRY(problems_report(reader));
     const mesh_faults faults = faults_found(reader);

@@ -130,6 +130,10 @@ kd_status ply_cut(ply_file *file);
    on a malformed row, which it reports, or if memory runs out (piece->status). */
 bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row);
+/* Reads the position of the vertex at *at again, in double precision, and advances *at past the
+   row (text: past its line). Returns false on a malformed row. */
+bool ply_place_read(const ply_file *file, const ply_element *element, const char **at,
+                    double place[3]);
 /* Returns the number of triangles of a text piece of faces or strips. Malformed rows may yield
    fewer when they are read. */
 uint64_t ply_text_triangles(const ply_file *file, const ply_piece *piece);

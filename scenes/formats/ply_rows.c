@@ -226,6 +226,70 @@ bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint6
     return sound;
 }
 
+/* --- positions in double precision ----------------------------------------------------------- */
+
+static double wide_read(const char *at, ply_type type, bool big) {
+    if (type != PLY_DOUBLE)
+        return ply_type_is_real(type) ? (double)real_read(at, type, big)
+                                      : (double)whole_read(at, type, big);
+    const uint64_t bits = bits_read(at, 8, big);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ply_cut has validated the row. */
+static void bytes_place_read(const ply_file *file, const ply_element *element, const char **at,
+                             double place[3]) {
+    const bool big = file->header.form == PLY_BIG;
+    const char *next = *at;
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &file->header.properties[element->first + i];
+        uint64_t items = 1;
+        if (property->is_list) {
+            items = (uint64_t)whole_read(next, property->count_type, big);
+            next += ply_type_bytes[property->count_type];
+        } else if (property->role <= PLY_Z) {
+            place[property->role] = wide_read(next, property->type, big);
+        }
+        next += items * ply_type_bytes[property->type];
+    }
+    *at = next;
+}
+
+static bool text_place_read(const ply_file *file, const ply_element *element, const char *at,
+                            double place[3]) {
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &file->header.properties[element->first + i];
+        int64_t items = 1;
+        at = text_blanks_over(at);
+        if (property->is_list) {
+            at = whole_of(at, &items);
+            if (!at) return false;
+        } else if (property->role <= PLY_Z && !number_double(at, &place[property->role])) {
+            return false;
+        }
+        for (int64_t k = 0; k < items && !text_is_line_end(*at); ++k)
+            at = word_over(text_blanks_over(at));
+    }
+    return true;
+}
+
+bool ply_place_read(const ply_file *file, const ply_element *element, const char **at,
+                    double place[3]) {
+    uint64_t line = 0;
+    place[0] = place[1] = place[2] = 0;
+    if (!ply_is_text(file)) {
+        bytes_place_read(file, element, at, place);
+        return true;
+    }
+    const char *row = rows_begin(*at, &line);
+    *at = text_line_next(row);
+    return text_place_read(file, element, row, place);
+}
+
+/* --- counting -------------------------------------------------------------------------------- */
+
 /* Counts the triangles of a line; 0 for a malformed one, which is reported when it is read. A line
    of n bytes has at most n / 2 items, so a larger count is malformed. */
 static uint64_t line_triangles(const ply_file *file, const ply_element *element, const char *at,

@@ -1,6 +1,7 @@
 /* The glTF reader: runs the steps and reports the problems. */
 #include "core/memory.h"
 #include "scenes/import/gltf_parts.h"
+#include "scenes/mesh/origin.h"
 
 /* Warns of animations, which are not supported: the mesh is read in its rest pose. */
 static void motion_report(gltf_file *gltf) {
@@ -46,19 +47,37 @@ static kd_status gltf_problems_report(gltf_file *gltf, kd_status status) {
     return KD_OK;
 }
 
-kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
+/* Reads the file once, relative to `origin`. */
+static kd_status file_read(mesh *out, const char *path, const obj_options *options,
+                           job_control *job, const double origin[3], bool last) {
     gltf_file gltf;
     memset(&gltf, 0, sizeof gltf);
     memset(out, 0, sizeof *out);
     gltf.path = path;
     gltf.options = options;
     gltf.job = job;
-    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    memcpy(gltf.origin, origin, sizeof gltf.origin);
     kd_status status = parts_read(&gltf, out);
+    memcpy(out->origin, origin, sizeof out->origin);
+    double moved[3] = {0, 0, 0};
+    const bool again = status == KD_OK && !last && origin_move(moved, mesh_box(out));
     if (status != KD_OK) mesh_close(out);
-    status = gltf_problems_report(&gltf, status);
+    /* a file that is read again reports its problems then */
+    if (!again) status = gltf_problems_report(&gltf, status);
     gltf_file_close(&gltf);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);
     return KD_OK;
+}
+
+kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
+    const bool recentres = options && options->recentre;
+    double origin[3] = {0, 0, 0};
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    for (int i = 0;; ++i) {
+        const bool last = !recentres || i == ORIGIN_MOVES;
+        KD_TRY(file_read(out, path, options, job, origin, last));
+        if (last || !origin_move(origin, mesh_box(out))) return KD_OK;
+        mesh_close(out);
+    }
 }

@@ -63,7 +63,8 @@ typedef struct gltf_file {
     uint64_t bytes_available; /* size of the file and of the buffers opened so far */
     const char *kind;         /* identifier of the problem, if the current step fails */
     problem_list problems;
-    uint32_t said; /* bit set of warnings that are reported only once */
+    double origin[3]; /* subtracted from the transforms of all nodes */
+    uint32_t said;    /* bit set of warnings that are reported only once */
 } gltf_file;
 
 /* --- gltf_container.c ------------------------------------------------------------------------- */

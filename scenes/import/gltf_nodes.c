@@ -230,6 +230,8 @@ kd_status gltf_nodes_place(gltf_file *gltf, gltf_nodes *out) {
     }
     for (uint32_t i = 0, nodes = out->count; i < nodes; ++i)
         KD_TRY_GOTO(instances_place(gltf, out, i));
+    for (uint32_t i = 0; i < out->count; ++i)
+        for (int axis = 0; axis < 3; ++axis) out->list[i].world.m[axis][3] -= gltf->origin[axis];
 done:
     memory_free(walk.waiting);
     memory_free(walk.parents);

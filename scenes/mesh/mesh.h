@@ -107,6 +107,9 @@ typedef struct mesh {
     mesh_material *materials;
     uint32_t position_count, normal_count, texcoord_count, triangle_count, material_count;
     uint32_t face_count; /* faces in the file, before triangulation */
+    /* Subtracted from everything in world space: positions outside parts, transforms of puts,
+       cameras, lights. 0 unless obj_options.recentre is set and the mesh is far from (0, 0, 0). */
+    double origin[3];
     /* Optional data; world space; `power` of the lights is not set. */
     float *colours; /* 4 per entry of texcoords: factors of base colour and opacity; or NULL */
     vec2 *texcoords_second; /* 1 per entry of texcoords, or NULL */

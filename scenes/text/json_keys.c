@@ -133,6 +133,7 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
         append_range(text, bytes, row);
         break;
     case JSON_VECTOR:
+    case JSON_POINT:
         append(text, bytes, "[x, y, z]");
         append_range(text, bytes, row);
         break;
@@ -187,7 +188,8 @@ static void store_number(const json_key *row, void *field, int index, double val
 
 static kd_status read_numbers(const json_place *at, const cJSON *item, const json_key *row,
                               void *field) {
-    const bool triple = row->kind == JSON_COLOUR || row->kind == JSON_VECTOR;
+    const bool triple =
+        row->kind == JSON_COLOUR || row->kind == JSON_VECTOR || row->kind == JSON_POINT;
     const int count = triple ? 3 : row->count > 1 ? row->count : 1;
     if (count == 1 || (row->kind == JSON_COLOUR && cJSON_IsNumber(item))) {
         if (!number_fits(row, item)) return unfit(at, item, row);
@@ -203,6 +205,7 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
         one.count = 1;
         if (triple) one.kind = JSON_FLOAT;
         if (!number_fits(&one, each)) return unfit(&place, each, &one);
+        if (row->kind == JSON_POINT) one.kind = JSON_DOUBLE;
         store_number(&one, field, index++, each->valuedouble);
     }
     return KD_OK;

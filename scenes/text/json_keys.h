@@ -17,8 +17,9 @@ typedef enum json_kind {
     JSON_BOOL,   /* bool */
     JSON_COLOUR, /* vec3: three numbers, or one for all three */
     JSON_VECTOR, /* vec3 */
-    JSON_TEXT,   /* const char *, valid as long as the parsed file */
-    JSON_NAME,   /* char[bytes]; one of `choices` if that is set */
+    JSON_POINT, /* double[3], finite as floats: a position, rounded after an origin is subtracted */
+    JSON_TEXT,  /* const char *, valid as long as the parsed file */
+    JSON_NAME,  /* char[bytes]; one of `choices` if that is set */
     JSON_CHOICE, /* int32_t or an enum: index in `choices` */
     JSON_OBJECT, /* const cJSON *: an object with the keys `inner` */
     JSON_LIST,   /* const cJSON *: a list of such objects */

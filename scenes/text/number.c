@@ -7,6 +7,7 @@
 enum {
     DIGITS_EXACT = 19, /* any 19 digits fit into 64 bits */
     DIGITS_KEPT = 160, /* more than the 112 digits that can affect a float's rounding */
+    DIGITS_TEXT = DIGITS_KEPT + 32,
     EXPONENT_LIMIT = 100000
 };
 
@@ -22,10 +23,9 @@ typedef struct decimal {
     bool negative;
 } decimal;
 
-/* Passes the digits to strtof without a dot, because other locales use another character: the
+/* Writes the digits for strtof without a dot, because other locales use another character: the
    first DIGITS_KEPT digits, then one nonzero digit if any dropped digit is not zero. */
-static float decimal_to_float(const decimal *decimal) {
-    char text[DIGITS_KEPT + 32];
+static void decimal_write(const decimal *decimal, char text[DIGITS_TEXT]) {
     int kept = 0;
     int64_t seen = 0, leading = 0;
     bool dropped = false;
@@ -40,7 +40,7 @@ static float decimal_to_float(const decimal *decimal) {
         else
             dropped = dropped || *c != '0';
     }
-    if (kept == 0) return decimal->negative ? -0.0f : 0.0f;
+    if (kept == 0) kept = 1; /* zero */
     int64_t exponent = decimal->exponent + decimal->point - leading - kept;
     if (dropped) {
         text[kept++] = '1';
@@ -48,8 +48,20 @@ static float decimal_to_float(const decimal *decimal) {
     }
     if (exponent > EXPONENT_LIMIT) exponent = EXPONENT_LIMIT;
     if (exponent < -EXPONENT_LIMIT) exponent = -EXPONENT_LIMIT;
-    snprintf(text + kept, sizeof text - (size_t)kept, "e%d", (int)exponent);
+    snprintf(text + kept, (size_t)(DIGITS_TEXT - kept), "e%d", (int)exponent);
+}
+
+static float decimal_to_float(const decimal *decimal) {
+    char text[DIGITS_TEXT];
+    decimal_write(decimal, text);
     const float value = strtof(text, NULL);
+    return decimal->negative ? -value : value;
+}
+
+static double decimal_to_double(const decimal *decimal) {
+    char text[DIGITS_TEXT];
+    decimal_write(decimal, text);
+    const double value = strtod(text, NULL);
     return decimal->negative ? -value : value;
 }
 
@@ -98,8 +110,10 @@ static const char *special_read(const char *at, bool negative, float *value) {
     return end;
 }
 
-static const char *slow_read(const decimal *start, const char *at, float *value) {
-    decimal read = *start;
+/* Finds the digits and the exponent of a number. Returns NULL if there is none, or a special one.
+ */
+static const char *decimal_read(decimal *out, const char *at) {
+    decimal read = *out;
     read.digits = at;
     const char *c = at;
     while (text_is_digit(*c)) ++c;
@@ -110,11 +124,34 @@ static const char *slow_read(const decimal *start, const char *at, float *value)
         while (text_is_digit(*c)) ++c;
         any = any || c != fraction;
     }
-    if (!any || *c == '#') return special_read(at, read.negative, value);
+    if (!any || *c == '#') return NULL;
     read.end = c;
     c = exponent_read(c, &read.exponent);
-    *value = decimal_to_float(&read);
+    *out = read;
     return c;
+}
+
+static const char *slow_read(const decimal *start, const char *at, float *value) {
+    decimal read = *start;
+    const char *end = decimal_read(&read, at);
+    if (!end) return special_read(at, read.negative, value);
+    *value = decimal_to_float(&read);
+    return end;
+}
+
+const char *number_double(const char *at, double *value) {
+    decimal read = {0};
+    read.negative = *at == '-';
+    if (*at == '-' || *at == '+') ++at;
+    const char *end = decimal_read(&read, at);
+    if (end) {
+        *value = decimal_to_double(&read);
+        return end;
+    }
+    float special = 0;
+    end = special_read(at, read.negative, &special);
+    if (end) *value = (double)special;
+    return end;
 }
 
 const char *number_float(const char *at, float *value) {

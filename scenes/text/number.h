@@ -12,6 +12,9 @@
    exponent with the sign first, 3.1+e2), or nan, inf, 1.#IND, 1.#INF and the like. Returns the end
    of the number, or NULL, with *value unchanged, if there is none. Overflow yields an infinity. */
 const char *number_float(const char *at, float *value);
+/* The same, rounded to double (numbers of more than 160 digits: within one unit in the last place).
+   Slower: for the few numbers that a float cannot hold. */
+const char *number_double(const char *at, double *value);
 
 /* Parses [+-]digits, saturated at +-2^40. Returns NULL if there is no number. */
 static inline const char *number_integer(const char *at, int64_t *value) {

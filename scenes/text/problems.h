@@ -27,6 +27,9 @@ typedef struct obj_options {
     uint32_t **triangle_lines;
     uint32_t chunk_bytes; /* bytes of text per task; 0: 1 MiB. The result does not depend on it. */
     bool keep_parts; /* allow `out` to have instanced parts (mesh.h), if the format supports them */
+    /* Give a mesh far from (0, 0, 0) an origin (mesh.h), subtracted in double precision from the
+       file's numbers before they are rounded. */
+    bool recentre;
 } obj_options;
 
 enum { PROBLEM_TEXT = 200, PROBLEMS_KEPT = 256 };

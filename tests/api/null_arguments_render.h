@@ -54,6 +54,11 @@ CALL(scene_count) {
     assert_int_equal(counts.triangles, null == 0 ? 0 : 1);
     return KD_OK;
 }
+CALL(scene_origin) {
+    double origin[3];
+    kd_scene_origin(ARG(0, scene), ARG(1, origin));
+    return KD_OK;
+}
 static int on_progress(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context;
     return stage == NULL || done > total;

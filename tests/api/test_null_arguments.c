@@ -183,6 +183,7 @@ static const row rows[] = {
     ROW(scene_parse, 5, "013"),
     ROW(scene_close, 1, ""),
     ROW(scene_count, 1, ""),
+    ROW(scene_origin, 2, ""),
     ROW(render, 5, "012"),
     ROW(image_close, 1, ""),
     ROW(image_width, 1, ""),

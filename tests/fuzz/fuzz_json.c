@@ -4,9 +4,10 @@
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"
 
-static kd_status load_triangle(mesh *out, const char *path, job_control *job) {
+static kd_status load_triangle(mesh *out, const char *path, const obj_options *how,
+                               job_control *job) {
     mesh_builder part;
-    (void)path, (void)job;
+    (void)path, (void)how, (void)job;
     memset(&part, 0, sizeof part);
     mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
     return mesh_builder_finish(&part, out);

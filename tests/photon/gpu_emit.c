@@ -117,6 +117,16 @@ static void test_maps_are_independent_of_batch_size(void **state) {
         options.pass = (uint32_t)i;
         check_maps(scene, &device_scene, &options, &made);
     }
+    photon_options guided = options_for(photons);
+    for (int l = 0; l < PHOTON_LISTS; l += PHOTON_LIST_MEDIA) { /* the caustic list is aimed */
+        photon_suit *suit = &guided.suit[l];
+        suit->paths_max = gpu_size(4000, 900);
+        for (uint32_t i = 0; i < 3; ++i)
+            suit->guides[suit->guide_count++] =
+                (emission_target){{0.2f, 0.1f, 0.3f}, 0.1f * (float)(1u << i)};
+    }
+    check_maps(scene, &device_scene, &guided, &made);
+    assert_true(made.map[PHOTON_LIST_GLOBAL].list.emitted == gpu_size(4000, 900));
     photon_options few = options_for(photons);
     few.max_depth = 3;
     few.gather = 7;

@@ -108,6 +108,111 @@ static void test_aimed_emission_is_unbiased(void **state) {
     assert_aim_is_fair(NULL, 5, true);
 }
 
+/* --- guided emission ---------------------------------------------------------------------------
+ */
+
+enum { GUIDE_SEEDS = 16 };
+static const vec3 corner = {2.5f, 0, -1.5f};
+
+/* Flux that lands on the scene and within 0.6 m of a corner: means over seeds, and the squares of
+   their standard errors. */
+typedef struct landed_flux {
+    double all, near, all_error2, near_error2;
+    uint64_t photons_near;
+} landed_flux;
+
+static landed_flux measure_flux(const photon_scene *scene, bool guided, uint64_t paths) {
+    landed_flux flux = {0, 0, 0, 0, 0};
+    for (uint64_t seed = 0; seed < GUIDE_SEEDS; ++seed) {
+        photon_options options = photon_options_default();
+        photon_order orders[PHOTON_LISTS];
+        photon_suit *suit = &options.suit[PHOTON_LIST_GLOBAL];
+        options.seed = seed;
+        options.photons = 1000000;
+        suit->paths_max = paths;
+        for (uint32_t i = 0; i < 3 && guided; ++i)
+            suit->guides[suit->guide_count++] = (emission_target){corner, 0.5f * (float)(1u << i)};
+        assert_int_equal(photon_orders_make(orders, &scene->view, &options), KD_OK);
+        photon_order *order = &orders[PHOTON_LIST_GLOBAL];
+        order->filter.kinds = 1u << PHOTON_DIRECT | 1u << PHOTON_INDIRECT;
+        photon_list list;
+        assert_int_equal(photon_list_open(&list, &scene->view, order, NULL), KD_OK);
+        assert_true(list.emitted == paths);
+        double near = 0;
+        for (uint64_t i = 0; i < list.count; ++i) {
+            if (vec3_length(vec3_sub(list.photons[i].position, corner)) > 0.6f) continue;
+            near += photon_watts(list.photons[i].power);
+            ++flux.photons_near;
+        }
+        const double all = list_watts(&list);
+        flux.all += all / GUIDE_SEEDS;
+        flux.near += near / GUIDE_SEEDS;
+        flux.all_error2 += all * all / GUIDE_SEEDS;
+        flux.near_error2 += near * near / GUIDE_SEEDS;
+        photon_list_close(&list);
+    }
+    flux.all_error2 = (flux.all_error2 - flux.all * flux.all) / (GUIDE_SEEDS - 1);
+    flux.near_error2 = (flux.near_error2 - flux.near * flux.near) / (GUIDE_SEEDS - 1);
+    return flux;
+}
+
+static void assert_guides_are_fair(const light *lamp, float emission, bool two_sided) {
+    photon_scene *scene = scene_with(lamp, emission, two_sided);
+    const landed_flux guided = measure_flux(scene, true, 1 << 13),
+                      free = measure_flux(scene, false, 1 << 13);
+    const double all = guided.all - free.all, near = guided.near - free.near;
+    if (!(all * all < 16 * (guided.all_error2 + free.all_error2)) ||
+        !(near * near < 16 * (guided.near_error2 + free.near_error2)))
+        fail_msg("%.9g W, of them %.9g nearby; expected %.9g, %.9g", guided.all, guided.near,
+                 free.all, free.near);
+    assert_true(guided.photons_near > 3 * free.photons_near);
+    assert_true(guided.near_error2 < free.near_error2);
+    photon_scene_free(scene);
+}
+
+/* The mean flux is that of unguided emission, with more photons and less noise at the guides. */
+static void test_guided_emission_is_unbiased(void **state) {
+    (void)state;
+    const light_kind kinds[4] = {LIGHT_POINT, LIGHT_SPOT, LIGHT_DIRECTIONAL, LIGHT_ENVIRONMENT};
+    for (int i = 0; i < 4; ++i) {
+        const light lamp = lamp_of(kinds[i]);
+        assert_guides_are_fair(&lamp, 0, false);
+    }
+    assert_guides_are_fair(NULL, 5, false);
+    assert_guides_are_fair(NULL, 5, true);
+}
+
+/* Guides are concentric, each twice as large as the one before, around the weighted median. */
+static void test_guides_surround_the_places(void **state) {
+    (void)state;
+    photon_scene *scene = scene_with(NULL, 1, false);
+    emission_target guides[EMISSION_TARGETS - 1];
+    vec3 places[101];
+    float weights[101];
+    uint32_t count = 0;
+    for (int i = 0; i < 101; ++i) {
+        places[i] = vec3_make(1 + 0.001f * (float)(i - 50), 0, 2);
+        weights[i] = 1;
+    }
+    places[0] = vec3_make(-4, 0, -4); /* one far away does not count much */
+    assert_int_equal(aim_guides(guides, &count, &scene->view, places, weights, 101), KD_OK);
+    assert_in_range(count, 3, EMISSION_TARGETS - 1);
+    assert_true(vec3_length(vec3_sub(guides[0].centre, vec3_make(1, 0, 2))) < 0.01f);
+    assert_true(guides[0].radius > 0.02f && guides[0].radius < 0.2f);
+    for (uint32_t i = 1; i < count; ++i)
+        assert_near((double)guides[i].radius, 2 * (double)guides[i - 1].radius, 1e-6);
+    weights[0] = 1000;
+    assert_int_equal(aim_guides(guides, &count, &scene->view, places, weights, 101), KD_OK);
+    assert_int_equal(count, 0); /* more than half of them in one point */
+    for (int i = 0; i < 101; ++i) places[i] = vec3_make(i % 2 ? -4 : 4, 0, i % 3 ? -4 : 4);
+    weights[0] = 1;
+    assert_int_equal(aim_guides(guides, &count, &scene->view, places, weights, 101), KD_OK);
+    assert_int_equal(count, 0); /* all of the scene */
+    assert_int_equal(aim_guides(guides, &count, &scene->view, NULL, NULL, 0), KD_OK);
+    assert_int_equal(count, 0);
+    photon_scene_free(scene);
+}
+
 /* A floor under a uniform sky: E = pi L. */
 static void test_the_sky_emits_photons(void **state) {
     (void)state;
@@ -244,6 +349,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_aimed_emission_is_unbiased),
         cmocka_unit_test(test_the_sky_emits_photons),
+        cmocka_unit_test(test_guided_emission_is_unbiased),
+        cmocka_unit_test(test_guides_surround_the_places),
         cmocka_unit_test(test_targets_contain_specular_surfaces),
         cmocka_unit_test(test_faint_caustics_end_emission_early),
         cmocka_unit_test(test_diffuse_scene_has_no_targets),

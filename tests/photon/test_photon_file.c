@@ -60,6 +60,29 @@ static void test_round_trip(void **state) {
     unlink(path);
 }
 
+/* A file with an origin has its own version; a damaged origin is refused. */
+static void test_origin(void **state) {
+    (void)state;
+    photon_file made = make_file(0), file;
+    made.origin[0] = 524288;
+    made.origin[2] = -0.5;
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    assert_int_equal(photon_file_open(&file, path), KD_OK);
+    assert_memory_equal(file.origin, made.origin, sizeof made.origin);
+    for (int l = 0; l < PHOTON_LISTS; ++l)
+        assert_memory_equal(file.lists[l].photons, made.lists[l].photons,
+                            made.lists[l].count * sizeof(photon));
+    photon_file_close(&file);
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    fseek(stream, HEADER + 1, SEEK_SET);
+    fputc(1, stream);
+    fclose(stream);
+    assert_int_equal(photon_file_open(&file, path), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "the checksum of the origin does not match"));
+    unlink(path);
+}
+
 static const char *const merged_names[] = {"a", "b", "c"};
 
 /* Merged maps equal one emission of 10 + 30 paths: each power is 1/40 of what its path carries. */
@@ -308,6 +331,7 @@ static void test_messages(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_origin),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_merge_finds_sectioned_files),
         cmocka_unit_test(test_merge_order_is_irrelevant),

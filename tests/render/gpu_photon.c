@@ -45,6 +45,17 @@ static const char *const dark =
     "60}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
+/* Most light misses the scene, so that emission is guided; the lamps are a sky and a point. */
+static const char *const sparse =
+    "{\"kandela\": 1, \"meshes\": ["
+    "{\"quad\": [[-9, 0, 9], [9, 0, 9], [9, 0, -9], [-9, 0, -9]], \"material\": {\"diffuse\": "
+    "0.2}},"
+    "{\"box\": {\"lo\": [-0.2, 0, -0.2], \"hi\": [0.2, 0.4, 0.2]}, \"material\": {\"diffuse\": "
+    "0.2}}],"
+    "\"environment\": {\"radiance\": 1},"
+    "\"lights\": [{\"kind\": \"point\", \"position\": [2, 4, 1], \"intensity\": 10}],"
+    "\"camera\": {\"eye\": [0, 0.4, 1.5], \"look_at\": [0, 0.1, 0]}}";
+
 /* A room of fog with a lamp, dense smoke without a surface, clear and inky glass. */
 static const char *const foggy =
     "{\"kandela\": 1, \"media\": {"
@@ -128,6 +139,7 @@ static int files_make(void **state) {
     write_rough();
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
+    file_put_text("sparse.json", sparse);
     file_put_text("foggy.json", foggy);
     return 0;
 }
@@ -284,6 +296,17 @@ static void test_progressive(void **state) {
     expect_same(scene_path(3), &options);
 }
 
+/* The trial of emission gives the same limits and guides. */
+static void test_sparse_photons(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        kd_render_options options = options_for(i ? "sppm" : "photon");
+        options.photons = gpu_size(20000, 12000);
+        options.passes = 2;
+        expect_same(file_in("sparse.json"), &options);
+    }
+}
+
 static void test_crops(void **state) {
     (void)state;
     const int32_t crops[][4] = {{0, 0, 1, 1},
@@ -418,13 +441,21 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),          cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_estimators),      cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_small_triangles), cmocka_unit_test(test_final_gather),
-        cmocka_unit_test(test_gather_lookups),  cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog),   cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),      cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),
+        cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_small_triangles),
+        cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_gather_lookups),
+        cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_sparse_photons),
+        cmocka_unit_test(test_crops),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog),
+        cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),
+        cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }

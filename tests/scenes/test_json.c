@@ -9,9 +9,10 @@
 
 /* Makes one triangle in the place of every mesh file, so that tests and fuzzers read no files and
    generate no large meshes. */
-static kd_status load_nothing(mesh *out, const char *path, job_control *job) {
+static kd_status load_nothing(mesh *out, const char *path, const obj_options *how,
+                              job_control *job) {
     mesh_builder part;
-    (void)path, (void)job;
+    (void)path, (void)how, (void)job;
     memset(&part, 0, sizeof part);
     mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
     return mesh_builder_finish(&part, out);

@@ -149,9 +149,35 @@ static void test_integers(void **state) {
     assert_null(number_integer("-\n", &value));
 }
 
+static void test_doubles_equal_strtod(void **state) {
+    (void)state;
+    uint32_t i = 0;
+    for (int n = 0; n < 100000; ++n) {
+        char line[128];
+        double value = 0, expected;
+        const uint64_t bits = (uint64_t)next(&i) << 32 | next(&i);
+        memcpy(&expected, &bits, sizeof expected);
+        if (!isfinite(expected)) continue;
+        snprintf(line, sizeof line, n % 2 ? "%.17g\n\n" : "%.12e\n\n", expected);
+        expected = strtod(line, NULL);
+        const char *end = number_double(line, &value);
+        assert_true(end == line + strlen(line) - 2);
+        assert_memory_equal(&value, &expected, sizeof value);
+    }
+    double value = 0;
+    assert_non_null(number_double("-0.000\n\n", &value));
+    assert_true(value == 0 && signbit(value));
+    assert_non_null(number_double("4649776.9951\n\n", &value));
+    assert_true(value == 4649776.9951);
+    assert_null(number_double("word\n\n", &value));
+    assert_non_null(number_double("1.#INF\n\n", &value));
+    assert_true(isinf(value));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_printed_floats_round_trip),
+        cmocka_unit_test(test_doubles_equal_strtod),
         cmocka_unit_test(test_random_digits_round_correctly),
         cmocka_unit_test(test_ties_round_to_even),
         cmocka_unit_test(test_special_values),

@@ -9,6 +9,7 @@
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
 #include "tools/lab/report.h"
 #include "tools/program/command.h"
 #include "tools/program/output.h"
@@ -113,6 +114,7 @@ typedef struct trace_values {
     general_options general;
     kd_render_options render;
     camera view;
+    camera_values look; /* the options of `view` */
     int32_t pixel[2];
     const char *heat, *report; /* NULL: none */
     bool json;
@@ -148,8 +150,12 @@ static kd_status load(tracing *work, const option_line *line) {
     render_options_take_input(&from_file, &values->render);
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->job));
     values->render = from_file;
+    const double *origin = scene_origin(work->loaded);
     values->view = scene_camera(work->loaded);
+    const camera_values before = camera_values_of(&values->view, origin);
+    values->look = before;
     KD_TRY(option_line_apply(line, values));
+    camera_values_apply(&values->view, &before, &values->look, origin);
     KD_REQUIRE(values->pixel[0] < values->render.width && values->pixel[1] < values->render.height,
                KD_ERROR_USAGE, "pixel %d,%d is outside the image of %dx%d", values->pixel[0],
                values->pixel[1], values->render.width, values->render.height);
@@ -275,6 +281,13 @@ static void add_vec3(cJSON *json, const char *name, vec3 v) {
     cJSON_AddItemToObject(json, name, cJSON_CreateFloatArray(values, 3));
 }
 
+/* Adds a position in the coordinates of the scene's files. */
+static void add_place(cJSON *json, const char *name, const tracing *work, vec3 at) {
+    double values[3];
+    origin_to_world(values, work->view.origin, at);
+    cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(values, 3));
+}
+
 static void add_leaves(cJSON *json, const trace_walk *walk) {
     cJSON *visited = cJSON_AddArrayToObject(json, "visited");
     for (uint64_t i = 0; i < walk->counts.leaves; ++i) {
@@ -297,7 +310,7 @@ static cJSON *make_json(const tracing *work) {
     const int resolution[2] = {options->width, options->height};
     cJSON_AddItemToObject(root, "pixel", cJSON_CreateIntArray(work->values.pixel, 2));
     cJSON_AddItemToObject(root, "resolution", cJSON_CreateIntArray(resolution, 2));
-    add_vec3(root, "origin", work->ray.origin);
+    add_place(root, "origin", work, work->ray.origin);
     add_vec3(root, "direction", work->ray.direction);
     cJSON_AddNumberToObject(root, "nodes", (double)walk->counts.nodes);
     cJSON_AddNumberToObject(root, "leaves", (double)walk->counts.leaves);
@@ -311,7 +324,7 @@ static cJSON *make_json(const tracing *work) {
         cJSON_AddNumberToObject(hit, "t", (double)walk->hit.t);
         cJSON_AddNumberToObject(hit, "u", (double)walk->hit.u);
         cJSON_AddNumberToObject(hit, "v", (double)walk->hit.v);
-        add_vec3(hit, "position", ray_at(&work->ray, walk->hit.t));
+        add_place(hit, "position", work, ray_at(&work->ray, walk->hit.t));
     }
     cJSON *picture = cJSON_AddObjectToObject(root, "picture");
     cJSON_AddNumberToObject(picture, "mean_nodes", work->mean_nodes);
@@ -420,7 +433,7 @@ static const option_row rows[] = {
 static const option_group groups[] = {
     {"Output", rows, 0, NULL},
     {"Picture", render_picture_rows, offsetof(trace_values, render), "resolution,width,height"},
-    {"Scene", camera_rows, offsetof(trace_values, view), NULL},
+    {"Scene", camera_rows, offsetof(trace_values, look), NULL},
     {"Scene", render_input_rows, offsetof(trace_values, render), NULL},
     {"Triangle tree", render_lab_rows, offsetof(trace_values, render),
      "builder,sah-costs,empty-factor"},

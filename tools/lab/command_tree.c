@@ -98,7 +98,7 @@ static kd_status trace_lines(xray *work, const option_line *line) {
     print_summary(work, path);
     if (values->level_stats) print_levels(&work->levels);
     if (values->export_path)
-        KD_TRY(tree_export(values->export_path, &work->tree, &work->levels,
+        KD_TRY(tree_export(values->export_path, &work->tree, view.origin, &work->levels,
                            (uint32_t)values->max_level));
     return values->report ? tree_report(values->report, &work->tree, &work->levels, path) : KD_OK;
 }

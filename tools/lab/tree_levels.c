@@ -3,6 +3,7 @@
 #include "accel/tree/walk.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
+#include "scenes/mesh/origin.h"
 #include "tools/lab/report.h"
 #include <inttypes.h>
 #include <math.h>
@@ -178,6 +179,7 @@ typedef struct writing {
     const tritree *tree;
     uint32_t max_level;
     uint64_t boxes;
+    const double *origin; /* of the scene, three numbers */
 } writing;
 
 static void count_box(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -187,15 +189,23 @@ static void count_box(void *context, uint32_t at, uint32_t level, box3 box) {
     ++((writing *)context)->boxes;
 }
 
+/* Writes a corner in the coordinates of the scene's files. */
+static void write_corner(const writing *w, box3 box, int corner, const int rgb[3]) {
+    const vec3 local = vec3_make((corner & 1 ? box.hi : box.lo).x, (corner & 2 ? box.hi : box.lo).y,
+                                 (corner & 4 ? box.hi : box.lo).z);
+    const int digits = origin_is_zero(w->origin) ? 9 : 15;
+    double at[3];
+    origin_to_world(at, w->origin, local);
+    fprintf(w->file, "%.*g %.*g %.*g %d %d %d\n", digits, at[0], digits, at[1], digits, at[2],
+            rgb[0], rgb[1], rgb[2]);
+}
+
 static void write_corners(void *context, uint32_t at, uint32_t level, box3 box) {
     writing *w = (writing *)context;
     int rgb[3];
     (void)at;
     colour_of(rgb, level);
-    for (int corner = 0; corner < 8; ++corner)
-        fprintf(w->file, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
-                (double)(corner & 2 ? box.hi : box.lo).y, (double)(corner & 4 ? box.hi : box.lo).z,
-                rgb[0], rgb[1], rgb[2]);
+    for (int corner = 0; corner < 8; ++corner) write_corner(w, box, corner, rgb);
 }
 
 static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -213,14 +223,15 @@ static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
 }
 
 static void write_ply(writing *w) {
+    const char *type = origin_is_zero(w->origin) ? "float" : "double";
     tree_visit(w->tree, w->max_level, count_box, w);
     fprintf(w->file,
             "ply\nformat ascii 1.0\ncomment boxes of a k-d tree's nodes down to level %u\n"
-            "element vertex %" PRIu64 "\nproperty float x\nproperty float y\nproperty float z\n"
+            "element vertex %" PRIu64 "\nproperty %s x\nproperty %s y\nproperty %s z\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\n"
             "element edge %" PRIu64 "\nproperty int vertex1\nproperty int vertex2\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n",
-            w->max_level, 8 * w->boxes, 12 * w->boxes);
+            w->max_level, 8 * w->boxes, type, type, type, 12 * w->boxes);
     tree_visit(w->tree, w->max_level, write_corners, w);
     w->boxes = 0;
     tree_visit(w->tree, w->max_level, write_edges, w);
@@ -234,8 +245,8 @@ static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box)
         fprintf(w->file, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
         return;
     }
-    fprintf(w->file, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
-            (double)node.split);
+    fprintf(w->file, "  n%u [label=\"%c = %.*g\"];\n", at, "xyz"[tritree_axis(node)],
+            origin_is_zero(w->origin) ? 4 : 10, (double)node.split + w->origin[tritree_axis(node)]);
     for (uint32_t side = 0; side < 2 && level < w->max_level; ++side)
         fprintf(w->file, "  n%u -> n%u;\n", at, tritree_left(node) + side);
 }
@@ -280,13 +291,13 @@ bool tree_export_knows(const char *path) {
            strcmp(suffix, ".json") == 0;
 }
 
-kd_status tree_export(const char *path, const tritree *tree, const tree_levels *levels,
-                      uint32_t max_level) {
+kd_status tree_export(const char *path, const tritree *tree, const double origin[3],
+                      const tree_levels *levels, uint32_t max_level) {
     KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
                "%s: unknown suffix; expected .ply, .dot or .json", path);
     file_output output;
     KD_TRY(file_output_open(&output, path));
-    writing w = {output.stream, tree, max_level, 0};
+    writing w = {output.stream, tree, max_level, 0, origin};
     const char *suffix = file_suffix(path);
     if (strcmp(suffix, ".ply") == 0)
         write_ply(&w);

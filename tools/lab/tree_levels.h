@@ -36,9 +36,10 @@ typedef void (*tree_visitor)(void *context, uint32_t node, uint32_t level, box3 
 void tree_visit(const tritree *tree, uint32_t max_level, tree_visitor visit, void *context);
 
 /* Writes by suffix: .ply (boxes as edges, coloured by level) and .dot (graph), both down to
-   `max_level`; .json (all levels). Returns KD_ERROR_USAGE for other suffixes. */
-kd_status tree_export(const char *path, const tritree *tree, const tree_levels *levels,
-                      uint32_t max_level);
+   `max_level`; .json (all levels). Adds the scene's origin, three numbers, to positions. Returns
+   KD_ERROR_USAGE for other suffixes. */
+kd_status tree_export(const char *path, const tritree *tree, const double origin[3],
+                      const tree_levels *levels, uint32_t max_level);
 bool tree_export_knows(const char *path);
 /* Writes FOLDER/index.html: bars of cost, of predicted and counted nodes, and of leaf sizes. */
 kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *levels,

@@ -4,6 +4,7 @@
 #include "render/api/render.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
 #include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
@@ -51,6 +52,8 @@ done:
 
 static void print_info(const photon_file *file) {
     printf("scene %016" PRIx64 "\n", file->scene);
+    if (!origin_is_zero(file->origin))
+        printf("origin %.15g,%.15g,%.15g\n", file->origin[0], file->origin[1], file->origin[2]);
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         const photon_list *list = &file->lists[i];
         double watts = 0;
@@ -65,6 +68,16 @@ static void print_vector(vec3 v) {
     printf(",%.9g,%.9g,%.9g", (double)v.x, (double)v.y, (double)v.z);
 }
 
+/* Prints a position in the coordinates of the scene's files. */
+static void print_place(const double origin[3], vec3 local) {
+    double at[3];
+    origin_to_world(at, origin, local);
+    if (origin_is_zero(origin))
+        print_vector(local);
+    else
+        printf(",%.15g,%.15g,%.15g", at[0], at[1], at[2]);
+}
+
 static void print_photons(const photon_file *file) {
     puts("map,x,y,z,power_r,power_g,power_b,direction_x,direction_y,direction_z,normal_x,normal_y,"
          "normal_z,triangle,path,light,bounce");
@@ -72,7 +85,7 @@ static void print_photons(const photon_file *file) {
         for (uint64_t p = 0; p < file->lists[i].count; ++p) {
             const photon *one = &file->lists[i].photons[p];
             fputs(list_names[i], stdout);
-            print_vector(one->position);
+            print_place(file->origin, one->position);
             print_vector(one->power);
             print_vector(one->direction);
             print_vector(one->normal);

@@ -145,17 +145,19 @@ static kd_status set_cameras(rendering *work, const option_line *line,
         work->ends[1] = work->ends[0];
     }
     for (int i = 0; i < 2; ++i) {
-        render_values render = {.view = work->ends[i]};
+        const double *origin = scene_origin(work->loaded);
+        camera *view = &work->ends[i];
+        const camera_values before = camera_values_of(view, origin);
+        render_values render = {.view = before};
         KD_TRY(option_line_apply(line, &render));
-        work->ends[i] = render.view;
-        KD_REQUIRE(!vec3_is_zero(vec3_sub(render.view.look_at, render.view.eye)), KD_ERROR_USAGE,
+        camera_values_apply(view, &before, &render.view, origin);
+        KD_REQUIRE(!vec3_is_zero(vec3_sub(view->look_at, view->eye)), KD_ERROR_USAGE,
                    "--eye and --look-at are the same point; move one of them");
-        KD_REQUIRE(!vec3_is_zero(render.view.up), KD_ERROR_USAGE, "--up must not be 0,0,0");
+        KD_REQUIRE(!vec3_is_zero(view->up), KD_ERROR_USAGE, "--up must not be 0,0,0");
         if (!values->turntable) continue;
         const double gone =
             (double)timed.render.frame - (double)frames[0] + (i ? (double)timed.render.shutter : 0);
-        work->ends[i] =
-            sequence_turned(render.view, gone / ((double)frames[1] - (double)frames[0] + 1));
+        *view = sequence_turned(*view, gone / ((double)frames[1] - (double)frames[0] + 1));
     }
     return KD_OK;
 }
@@ -168,7 +170,6 @@ static kd_status set_options(rendering *work, const option_line *line,
     const bool quick = values->quick;
     render_values chosen = {.render = *from_file};
     KD_TRY(set_cameras(work, line, from_file));
-    chosen.view = work->ends[0];
     if (option_line_has(line, "resolution")) memset(chosen.render.crop, 0, sizeof(int32_t[4]));
     render_values reduced = chosen;
     KD_TRY(option_line_apply(line, &chosen));
@@ -179,7 +180,6 @@ static kd_status set_options(rendering *work, const option_line *line,
         chosen = reduced;
     }
     values->render = chosen.render;
-    values->view = work->ends[0];
     values->render.frame = from_file->frame;
     rank_place_apply(&work->comm, &values->render, line);
     parallel_set_threads(values->render.threads);

@@ -4,6 +4,8 @@
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -48,21 +50,24 @@ static const option_row scene_rows[] = {
     {.name = NULL}};
 
 const option_row camera_rows[] = {
-    {OPTION_ROW(camera, "eye", OPTION_FLOAT, eye), .argument = "X,Y,Z", .daily = true, .count = 3,
-     .unit = "scene units", .help = "camera position"},
-    {OPTION_ROW(camera, "look-at", OPTION_FLOAT, look_at), .argument = "X,Y,Z", .daily = true,
-     .count = 3, .unit = "scene units", .help = "point at the centre of the picture"},
-    {OPTION_ROW(camera, "up", OPTION_FLOAT, up), .argument = "X,Y,Z", .count = 3,
+    {OPTION_ROW(camera_values, "eye", OPTION_DOUBLE, eye), .argument = "X,Y,Z", .daily = true,
+     .count = 3, .minimum = -FLT_MAX, .maximum = FLT_MAX, .unit = "scene units",
+     .help = "camera position"},
+    {OPTION_ROW(camera_values, "look-at", OPTION_DOUBLE, look_at), .argument = "X,Y,Z",
+     .daily = true, .count = 3, .minimum = -FLT_MAX, .maximum = FLT_MAX, .unit = "scene units",
+     .help = "point at the centre of the picture"},
+    {OPTION_ROW(camera_values, "up", OPTION_FLOAT, up), .argument = "X,Y,Z", .count = 3,
      .help = "up direction of the camera"},
-    {OPTION_ROW(camera, "fov", OPTION_FLOAT, fov_degrees), .argument = "DEGREES", .daily = true,
-     .minimum = 0.01, .maximum = 179, .unit = "degrees", .help = "vertical field of view"},
-    {OPTION_ROW(camera, "orthographic", OPTION_FLOAT, tall), .argument = "HEIGHT", .minimum = 0,
-     .maximum = 3e38, .unit = "scene units",
+    {OPTION_ROW(camera_values, "fov", OPTION_FLOAT, fov_degrees), .argument = "DEGREES",
+     .daily = true, .minimum = 0.01, .maximum = 179, .unit = "degrees",
+     .help = "vertical field of view"},
+    {OPTION_ROW(camera_values, "orthographic", OPTION_FLOAT, tall), .argument = "HEIGHT",
+     .minimum = 0, .maximum = 3e38, .unit = "scene units",
      .help = "orthographic view of this height; 0: perspective"},
-    {OPTION_ROW(camera, "lens-radius", OPTION_FLOAT, lens_radius), .argument = "R", .minimum = 0,
-     .maximum = 3e38, .unit = "scene units",
+    {OPTION_ROW(camera_values, "lens-radius", OPTION_FLOAT, lens_radius), .argument = "R",
+     .minimum = 0, .maximum = 3e38, .unit = "scene units",
      .help = "lens radius of a thin-lens camera, for depth of field; 0: everything is in focus"},
-    {OPTION_ROW(camera, "focus", OPTION_FLOAT, focus_distance), .argument = "DISTANCE",
+    {OPTION_ROW(camera_values, "focus", OPTION_FLOAT, focus_distance), .argument = "DISTANCE",
      .minimum = 0, .maximum = 3e38, .unit = "scene units",
      .help = "distance of the focal plane along the view axis; 0: that of --look-at"},
     {.name = NULL}};
@@ -165,4 +170,29 @@ void render_values_print_choice(const render_values *values, const scene_view *v
     for (int i = RANK_MAPS_WHOLE; i < RANK_MAPS; ++i)
         if (choice->sent[i])
             printf("sent with photons %-7s %14" PRIu64 "\n", rank_maps_name(i), choice->sent[i]);
+}
+
+camera_values camera_values_of(const camera *view, const double origin[3]) {
+    camera_values made = {{0, 0, 0},         {0, 0, 0},         view->up,
+                          view->fov_degrees, view->lens_radius, view->focus_distance,
+                          view->tall};
+    origin_to_world(made.eye, origin, view->eye);
+    origin_to_world(made.look_at, origin, view->look_at);
+    return made;
+}
+
+void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
+                         const double origin[3]) {
+    const vec3 eye = origin_to_local(origin, after->eye);
+    const vec3 look_at = origin_to_local(origin, after->look_at);
+    for (int i = 0; i < 3; ++i) { /* the others keep bits that they would lose far from 0 */
+        if (after->eye[i] != before->eye[i]) vec3_set_axis(&view->eye, i, vec3_axis(eye, i));
+        if (after->look_at[i] != before->look_at[i])
+            vec3_set_axis(&view->look_at, i, vec3_axis(look_at, i));
+    }
+    view->up = after->up;
+    view->fov_degrees = after->fov_degrees;
+    view->lens_radius = after->lens_radius;
+    view->focus_distance = after->focus_distance;
+    view->tall = after->tall;
 }

@@ -10,10 +10,18 @@
 struct maps_choice;
 struct scene_view;
 
+/* The fields of a camera that options set. Positions are in the coordinates of the scene's files;
+   a camera has them relative to the scene's origin. */
+typedef struct camera_values {
+    double eye[3], look_at[3];
+    vec3 up;
+    float fov_degrees, lens_radius, focus_distance, tall;
+} camera_values;
+
 typedef struct render_values {
     general_options general;
     kd_render_options render;
-    camera view;
+    camera_values view;
     option_list outputs;
     const char *environment; /* replaces the scene's environment; NULL: keep it */
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
@@ -29,7 +37,12 @@ typedef struct render_values {
 
 extern const option_group render_groups[];
 extern const help_pair render_examples[];
-extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
+extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: of camera_values */
+
+camera_values camera_values_of(const camera *view, const double origin[3]);
+/* Sets the fields of `view` that differ between `before`, which was made of it, and `after`. */
+void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
+                         const double origin[3]);
 
 /* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);

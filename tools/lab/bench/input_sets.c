@@ -161,7 +161,7 @@ static void name_of(char *out, size_t capacity, const char *path) {
 kd_status bench_model_open(bench_model *out, const char *path) {
     memset(out, 0, sizeof *out);
     name_of(out->name, sizeof out->name, path);
-    KD_TRY(scene_load_mesh(&out->shape, path, NULL));
+    KD_TRY(mesh_load(&out->shape, path, NULL, NULL));
     out->input.positions = out->shape.positions;
     out->input.triangles = out->shape.triangles;
     out->input.position_count = out->shape.position_count;
