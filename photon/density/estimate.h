@@ -16,6 +16,7 @@
 #ifndef KD_PHOTON_DENSITY_ESTIMATE_H
 #define KD_PHOTON_DENSITY_ESTIMATE_H
 #include "photon/density/tiles.h"
+#include "photon/density/visibility.h"
 #include "photon/emission/photon.h"
 #include "points/tree/walk.h"
 #include "shaders/surface.h"
@@ -43,7 +44,9 @@ typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, flo
    there may be a wall between. 16 bytes, which a device loads at once. */
 typedef struct irradiance_record {
     vec3 irradiance; /* W/m^2, of both maps */
-    float reach2;    /* square of the distance, exclusive; 0: it applies nowhere */
+    /* square of the distance, exclusive; 0: it applies nowhere; negative: something stands on the
+       surface, and it applies only to points from which the photon is visible */
+    float reach2;
 } irradiance_record;
 static_assert(sizeof(irradiance_record) == 16, "a device loads it as a float4");
 
@@ -70,11 +73,43 @@ typedef struct estimate_point {
     vec3 position;
     vec3 normal; /* unit geometric normal of the side on which the estimate is made */
     uint32_t triangle;
+    /* scene whose surfaces may hide photons from the point; NULL: all are visible */
+    const scene_view *occluders;
 } estimate_point;
 
-/* Returns true if the photon hit a side with a similar normal. */
+/* Returns true if the point `other` is hidden from `position`. */
+KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, vec3 position, vec3 normal,
+                                     vec3 other, vec3 other_normal) {
+    const float distance = vec3_length(vec3_sub(other, position));
+    return visibility_blocked(scene, position, normal, other, other_normal,
+                              VISIBLE_LIFT * distance);
+}
+
+/* Share of the kernel's integral over the surface that is visible from the point. */
+KD_FN_NOINLINE float visibility_share(const scene_view *scene, vec3 position, vec3 normal,
+                                      float radius, photon_kernel kernel) {
+    const uint64_t x = float_bits(position.x), y = float_bits(position.y);
+    const rng_block shift = rng_draw(rng_key_make(x << 32 | y, float_bits(position.z), 3), 0, 0);
+    const frame3 axes = frame3_around(normal);
+    float visible = 0, whole = 0;
+    for (int i = 0; i < VISIBLE_SAMPLES; ++i) {
+        const vec2 disc = sample_disc(((float)(i / VISIBLE_SIDE) + shift.value[0]) / VISIBLE_SIDE,
+                                      ((float)(i % VISIBLE_SIDE) + shift.value[1]) / VISIBLE_SIDE);
+        const vec3 offset = frame3_to_world(&axes, vec3_make(radius * disc.x, radius * disc.y, 0));
+        const visibility_sample found = visibility_look(scene, position, normal, offset, true);
+        if (found.hit.triangle == KD_NONE) continue;
+        const float weight = photon_kernel_at(kernel, disc.x * disc.x + disc.y * disc.y);
+        whole += weight;
+        if (!found.hidden) visible += weight;
+    }
+    return whole > 0 ? float_max(visible / whole, TILE_MIN_SHARE) : 1;
+}
+
+/* Returns true if the photon hit a side with a similar normal and is visible. */
 KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
-    return vec3_dot(landed->normal, at->normal) >= TILE_COSINE;
+    if (!(vec3_dot(landed->normal, at->normal) >= TILE_COSINE)) return false;
+    return !at->occluders || !visibility_hides(at->occluders, at->position, at->normal,
+                                               landed->position, landed->normal);
 }
 
 /* Integral of the kernel over the accepting surfaces, relative to the squared radius. */
@@ -89,7 +124,9 @@ KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, 
                               photon_kernel kernel) {
     if (tiles->box_count && radius > 0) {
         const estimate_point point = *at;
-        return estimate_tile_integral(tiles, &point, radius, kernel);
+        const float whole = estimate_tile_integral(tiles, &point, radius, kernel);
+        if (!at->occluders) return whole;
+        return whole * visibility_share(at->occluders, at->position, at->normal, radius, kernel);
     }
     return 2 * KD_PI * photon_kernel_sector(kernel);
 }
@@ -238,14 +275,23 @@ KD_FN float irradiance_reach2(float radius, uint32_t accepted, float largest) {
 /* Returns true if the irradiance at this photon applies to the point. */
 KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float distance) {
     const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
-    return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_PRECOMPUTED_HEIGHT * distance;
+    return vec3_dot(landed->normal, at->normal) >= TILE_COSINE &&
+           fabsf(height) <= ESTIMATE_PRECOMPUTED_HEIGHT * distance;
+}
+
+/* Returns true if the record of this photon, at this squared distance, applies to the point. */
+KD_FN bool irradiance_applies(float reach2, float dist2, const photon *landed,
+                              const estimate_point *at, const scene_view *scene) {
+    if (!(dist2 < fabsf(reach2))) return false;
+    return reach2 > 0 ||
+           !visibility_hides(scene, at->position, at->normal, landed->position, landed->normal);
 }
 
 /* Finds the precomputed irradiance of the nearest photon on this surface; returns false if there is
    none nearby or its record does not reach the point.
    Source: Christensen 1999, "Faster photon map global illumination". */
-KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
-                                         vec3 *irradiance) {
+KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const scene_view *scene,
+                                         const estimate_point *at, vec3 *irradiance) {
     neighbour neighbours[ESTIMATE_PRECOMPUTED_K];
     if (!map->irradiance) return false;
     for (uint32_t k = 1; k <= ESTIMATE_PRECOMPUTED_K; k *= ESTIMATE_PRECOMPUTED_K) {
@@ -255,7 +301,7 @@ KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estim
             if (!estimate_knows(landed, at, sqrtf(neighbours[i].dist2))) continue;
             const irradiance_record *record = &map->irradiance[neighbours[i].node];
             *irradiance = record->irradiance;
-            return neighbours[i].dist2 < record->reach2;
+            return irradiance_applies(record->reach2, neighbours[i].dist2, landed, at, scene);
         }
     }
     return false;

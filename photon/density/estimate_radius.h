@@ -136,15 +136,20 @@ KD_FN estimate_point photon_place(const photon *landed) {
     at.position = landed->position;
     at.normal = landed->normal;
     at.triangle = landed->triangle;
+    at.occluders = NULL;
     return at;
 }
 
 KD_FN irradiance_record photon_irradiance_at(const photon_map_view *map,
                                              const photon_map_view *caustic, const tile_view *tiles,
                                              uint32_t node) {
-    const estimate_point at = photon_place(&map->photons[node]);
+    estimate_point at = photon_place(&map->photons[node]);
+    const uint32_t flags =
+        tile_place_flags(tiles, at.position, at.normal, at.triangle, tiles->span);
+    if (flags & TILE_DIVIDED) at.occluders = tiles->scene;
     irradiance_record made = photon_irradiance_at_photon(map, tiles, &at, node);
     made.irradiance = vec3_add(made.irradiance, photon_irradiance(caustic, tiles, &at));
+    if (flags & TILE_HIDDEN) made.reach2 = -made.reach2;
     return made;
 }
 
@@ -198,6 +203,16 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     point.position = at->position;
     point.normal = at->front ? at->geometric : vec3_negate(at->geometric);
     point.triangle = at->triangle;
+    point.occluders = NULL;
+    return point;
+}
+
+/* As estimate_point_of; photons behind walls are hidden. */
+KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at) {
+    estimate_point point = estimate_point_of(at);
+    if (tile_place_flags(tiles, point.position, point.normal, point.triangle, tiles->span) &
+        TILE_DIVIDED)
+        point.occluders = tiles->scene;
     return point;
 }
 
@@ -216,12 +231,13 @@ KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tile
 }
 
 /* Sum of the power that all photons within map->radius scatter towards `wo`. */
-KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, vec3 wo) {
+KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, vec3 wo,
+                                const estimate_point *where) {
     const float bound2 = pointtree_bound2(map->radius);
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(bound2 > 0)) return sum;
     const float per_bound2 = 1 / bound2;
-    const estimate_point point = estimate_point_of(at);
+    const estimate_point point = *where;
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, point.position, bound2, &walk)) {
         const float dist2 = pointtree_dist2(point.position, map->tree.points[walk.node]);
@@ -237,17 +253,18 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
 /* Radiance towards `wo` of all photons within map->radius. */
 KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
-    const flux_sum sum = photon_fixed_sum(map, at, wo);
-    const estimate_point point = estimate_point_of(at);
+    const estimate_point point = estimate_point_on(tiles, at);
+    const flux_sum sum = photon_fixed_sum(map, at, wo, &point);
     return photon_sum_radiance(map, tiles, &point, map->radius, &sum);
 }
 
 /* Sum of the power that the photons `neighbours` scatter towards `wo`, for an estimate within
    `radius`. */
 KD_FN flux_sum photon_gathered_sum(const photon_map_view *map, const surface *at, vec3 wo,
-                                   const neighbour *neighbours, uint32_t count, float radius) {
+                                   const estimate_point *where, const neighbour *neighbours,
+                                   uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();
-    const estimate_point point = estimate_point_of(at);
+    const estimate_point point = *where;
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
         const photon *landed = &map->photons[neighbours[i].node];

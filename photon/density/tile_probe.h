@@ -3,6 +3,7 @@
 #define KD_PHOTON_DENSITY_TILE_PROBE_H
 #include "core/device/cuda_stubs.h"
 #include "photon/density/tile_parts.h"
+#include "photon/density/visibility.h"
 #include "shaders/light_sampling.h"
 #include "shaders/transmittance.h"
 
@@ -12,6 +13,12 @@ extern "C" {
 
 enum { PROBE_ROUNDS = 32, PROBE_SHADOW_RAYS = 2 };
 #define PROBE_PASSED_ON 0.9f
+/* Sides with a lower brightness are unlit. */
+#define PROBE_DARK 0.1f
+/* Rays that find out whether something stands near a probe, and their slope; points that are tested
+   if so. */
+enum { DIVIDING_RAYS = 8, DIVIDING_SAMPLES = 24 };
+#define DIVIDING_SLOPE 0.25f
 
 /* The probes 2 i and 2 i + 1 of pair i, for both sides of a part or of a group of small
    triangles. */
@@ -27,6 +34,7 @@ typedef struct tile_probes {
     probe_pair *pairs;
     uint32_t *targets; /* OPENNESS_RAYS per probe: index of another probe; KD_NONE: light */
     float *model, *now, *next;
+    uint8_t *divided; /* per probe: TILE_DIVIDED, TILE_HIDDEN; NULL: not computed */
     float radius;
     uint32_t pair_count;
 } tile_probes;
@@ -82,8 +90,61 @@ KD_FN float probe_lit(const tile_probes *probes, uint32_t probe) {
     return sum / OPENNESS_RAYS;
 }
 
+/* Returns true if something stands on the surface near a probe. */
+KD_FN bool probe_something_stands(const scene_view *scene, const openness_place *place,
+                                  float length) {
+    for (int i = 0; i < DIVIDING_RAYS; ++i) {
+        const float angle = 2 * KD_PI / DIVIDING_RAYS * ((float)i + place->shift[0]);
+        const vec3 local = vec3_make(float_cos(angle), float_sin(angle), DIVIDING_SLOPE);
+        const vec3 d = vec3_normalize(frame3_to_world(&place->axes, local));
+        const vec3 from = ray_leave(place->position, place->error, place->axes.normal, d);
+        if (tritree_occluded(&scene->tree, ray_make(from, d, 0, length))) return true;
+    }
+    return false;
+}
+
+/* Flags of a hidden point of the surface. */
+KD_FN uint32_t probe_hidden_flags(const tile_probes *probes, ray_hit hit, vec3 normal) {
+    const uint32_t which = probes->face_of[hit.triangle];
+    if (which == KD_NONE) return 0;
+    const tile_face *face = &probes->faces[which];
+    const uint32_t part = tile_part_at(face->depth, hit.u, hit.v);
+    const uint32_t back = vec3_dot(face->normal, normal) < 0;
+    const uint32_t probe = 2 * probes->pair_of[face->first + part] + back;
+    return probes->now[probe] < PROBE_DARK ? TILE_HIDDEN : TILE_HIDDEN | TILE_DIVIDED;
+}
+
+/* TILE_DIVIDED and TILE_HIDDEN of a probe, from pairs of points: one in its part, one within the
+   radius. `now` must be final. */
+KD_FN uint8_t probe_divided(const scene_view *scene, const tile_probes *probes, uint32_t probe) {
+    const openness_place place = probe_place(scene, probes, probe);
+    const probe_pair *pair = &probes->pairs[probe / 2];
+    const tile_face *face = &probes->faces[pair->face];
+    const float radius = probes->radius;
+    uint32_t found = 0;
+    vec2 corner[3];
+    if (!probe_something_stands(scene, &place, 1.5f * radius)) return 0;
+    tile_part_corners(face->depth, pair->part, corner);
+    for (uint32_t i = 0; i < DIVIDING_SAMPLES && !(found & TILE_DIVIDED); ++i) {
+        const rng_block r = rng_draw(rng_key_make(probe, 4, i), 0, 0);
+        const vec2 w = sample_triangle(r.value[0], r.value[1]);
+        const vec2 d = sample_disc(r.value[2], r.value[3]);
+        const float first = 1 - w.x - w.y;
+        const float u = first * corner[0].x + w.x * corner[1].x + w.y * corner[2].x;
+        const float v = first * corner[0].y + w.x * corner[1].y + w.y * corner[2].y;
+        const vec3 from = triangle_point(face->corner[0], face->corner[1], face->corner[2], u, v);
+        const vec3 offset = frame3_to_world(&place.axes, vec3_make(radius * d.x, radius * d.y, 0));
+        const visibility_sample sample =
+            visibility_look(scene, from, place.axes.normal, offset, false);
+        if (sample.hidden && sample.hit.triangle != KD_NONE)
+            found |= probe_hidden_flags(probes, sample.hit, place.axes.normal);
+    }
+    return (uint8_t)found;
+}
+
 /* Traces the rays of all probes and propagates light, on the current device, which has the scene.
-   Sets `now` and `model` of `host`; its `targets` and `next` are not used. */
+   Sets `now`, `model` and, if it is not NULL, `divided` of `host`; its `targets` and `next` are not
+   used. */
 KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *view, const tile_probes *host,
                                          uint32_t parts, uint32_t face_count));
 /* Upper bound of device memory needed temporarily; 0 without CUDA. */

@@ -3,7 +3,7 @@
          share the probes of the largest one. The rays of a probe, followed to their ends, connect
          it to others. A probe that sees a light source, the sky or the void has brightness 1; any
          other has 0.9 times the mean over its rays, iterated ROUNDS times. Sides with a final value
-         below DARK are unlit: the insides of closed bodies, floors under objects.
+         below PROBE_DARK are unlit: the insides of closed bodies, floors under objects.
    Work: 16 rays and two shadow rays per probe; ROUNDS gathers of 16 values.
    Memory: 64 bytes per probe, and 25 during computation.
    Invariants: a function of the scene and the radius: an iteration reads the values of the
@@ -15,7 +15,6 @@
 #include "photon/density/tile_probe.h"
 
 enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 16 };
-#define DARK 0.1f
 
 typedef struct reaching {
     const scene_view *scene;
@@ -181,8 +180,23 @@ static void weigh_parts(const reaching *work) {
         for (uint32_t side = 0; side < 2; ++side) {
             const uint32_t probe = 2 * probes->pair_of[p] + side;
             float *weight = &work->parts->weights[p][side];
-            *weight *= probes->now[probe] < DARK ? -1 : probes->model[probe];
+            *weight *= probes->now[probe] < PROBE_DARK ? -1 : probes->model[probe];
         }
+}
+
+static void divide_all(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const reaching *work = (const reaching *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(work->job); ++i)
+        work->probes.divided[i] = probe_divided(work->scene, &work->probes, (uint32_t)i);
+}
+
+static void take_divided(const reaching *work) {
+    const tile_probes *probes = &work->probes;
+    for (uint32_t p = 0; p < work->parts->count; ++p) {
+        const uint8_t *sides = probes->divided + 2 * (size_t)probes->pair_of[p];
+        work->parts->divided[p] = (uint8_t)(sides[0] | sides[1] << 1);
+    }
 }
 
 static kd_status follow_on_cpu(reaching *work) {
@@ -193,6 +207,8 @@ static kd_status follow_on_cpu(reaching *work) {
     KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
                "building the photon tiles was interrupted");
     pass_light_on(probes);
+    if (probes->divided)
+        parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, divide_all, work);
     return KD_OK;
 }
 
@@ -209,7 +225,7 @@ static kd_status follow(reaching *work, const scene_view *view) {
     return status == KD_ERROR_MEMORY ? follow_on_cpu(work) : status;
 }
 
-static kd_status reserve(reaching *work) {
+static kd_status reserve(reaching *work, bool walls) {
     tile_probes *probes = &work->probes;
     const uint64_t sides = 2 * (uint64_t)work->parts->count;
     KD_TRY(KD_RESERVE(probes->face_of, work->scene->mesh.triangle_count));
@@ -217,12 +233,14 @@ static kd_status reserve(reaching *work) {
     KD_TRY(KD_RESERVE(probes->pairs, work->parts->count));
     KD_TRY(KD_RESERVE(probes->model, sides));
     KD_TRY(KD_RESERVE(probes->now, sides));
+    if (walls) KD_TRY(KD_RESERVE(probes->divided, sides));
     memset(probes->face_of, 0xff, work->scene->mesh.triangle_count * sizeof *probes->face_of);
     return KD_OK;
 }
 
 uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles) {
-    const uint64_t probes = 2 * parts, each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t);
+    const uint64_t probes = 2 * parts,
+                   each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t) + 1;
     return triangles * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
            radix_sort_pairs_scratch_bytes(triangles) +
            parts * (sizeof(uint32_t) + sizeof(probe_pair)) + probes * each;
@@ -236,10 +254,11 @@ static void tile_probes_close(tile_probes *owned) {
     memory_free(owned->model);
     memory_free(owned->now);
     memory_free(owned->next);
+    memory_free(owned->divided);
 }
 
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
-                           float radius, float size, const job_control *job) {
+                           float radius, float size, bool walls, const job_control *job) {
     kd_status status = KD_OK;
     reaching work;
     memset(&work, 0, sizeof work);
@@ -248,11 +267,12 @@ kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const sce
     work.job = job;
     work.probes.faces = parts->faces;
     work.probes.radius = radius;
-    KD_TRY_GOTO(reserve(&work));
+    KD_TRY_GOTO(reserve(&work, walls));
     KD_TRY_GOTO(pair_small(&work, size));
     pair_parts(&work, size);
     KD_TRY_GOTO(follow(&work, view));
     weigh_parts(&work);
+    if (walls) take_divided(&work);
 done:
     tile_probes_close(&work.probes);
     return status;

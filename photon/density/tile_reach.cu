@@ -1,12 +1,13 @@
 /* Reachability by light on a CUDA device: the probes of tile_reach.c.
    Idea: 16 lanes per probe, one ray each; the first two also trace the shadow rays.
    Work: 16 rays and two shadow rays per probe, and 32 gathers of 16 values.
-   Memory: 76 bytes per probe, 12 per pair, 4 per triangle and per part, 72 per face.
+   Memory: 77 bytes per probe, 12 per pair, 4 per triangle and per part, 72 per face.
    Invariants: the bits of tile_reach.c: the occlusion of rays is added in their order, and an
                iteration reads the values of the previous one.
    Data flow: probe_all, 16 lanes per probe, reads faces and pairs, and writes targets, model
               and now; pass_on, one thread per probe, PROBE_ROUNDS times, reads targets and now, and
-              writes next, which is then exchanged with now. */
+              writes next, which is then exchanged with now; divide_all, one thread per probe, reads
+              now and writes divided. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "photon/density/tile_probe.h"
@@ -58,6 +59,12 @@ __global__ __launch_bounds__(BLOCK) void pass_on(const __grid_constant__ tile_pr
     if (probe < 2 * probes.pair_count) probes.next[probe] = probe_lit(&probes, probe);
 }
 
+__global__ __launch_bounds__(BLOCK) void divide_all(const __grid_constant__ probe_work work) {
+    const uint32_t probe = blockIdx.x * BLOCK + threadIdx.x;
+    if (probe < work.count)
+        work.probes.divided[probe] = probe_divided(&work.scene, &work.probes, probe);
+}
+
 /* Lays out the arrays on a device; an arena without memory only counts the bytes. */
 void place_probes(tile_probes *out, cuda_arena *arena, uint64_t triangles, uint64_t parts,
                   uint64_t faces, uint64_t pairs) {
@@ -70,6 +77,7 @@ void place_probes(tile_probes *out, cuda_arena *arena, uint64_t triangles, uint6
     out->model = (float *)cuda_arena_take(arena, probes, sizeof(float));
     out->now = (float *)cuda_arena_take(arena, probes, sizeof(float));
     out->next = (float *)cuda_arena_take(arena, probes, sizeof(float));
+    out->divided = (uint8_t *)cuda_arena_take(arena, probes, sizeof(uint8_t));
 }
 
 kd_status upload_probes(const tile_probes *to, const tile_probes *host, uint32_t triangles,
@@ -93,6 +101,11 @@ kd_status follow(probe_work *work, const tile_probes *host) {
         float *before = probes->now;
         probes->now = probes->next;
         probes->next = before;
+    }
+    if (host->divided) {
+        divide_all<<<(work->count + BLOCK - 1) / BLOCK, BLOCK>>>(*work);
+        KD_CUDA_LAUNCHED("divide_all");
+        KD_TRY(device_memory_download(host->divided, probes->divided, work->count));
     }
     KD_TRY(device_memory_download(host->model, probes->model, work->count * sizeof(float)));
     return device_memory_download(host->now, probes->now, work->count * sizeof(float));

@@ -290,11 +290,12 @@ static kd_status tiles_of_parts(tile_set *out, const scene_view *scene, const ti
 static void tile_parts_close(tile_parts *owned) {
     memory_free(owned->faces);
     memory_free(owned->weights);
+    memory_free(owned->divided);
     memset(owned, 0, sizeof *owned);
 }
 
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
-                        float radius, bool reach, job_control *job) {
+                        float radius, tile_reach reach, job_control *job) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "the gather radius is %g; expected a finite value above 0", (double)radius);
@@ -306,7 +307,10 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size, job));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(parts.divided, parts.count));
+    if (reach)
+        KD_TRY_GOTO(
+            tile_parts_reach(&parts, scene, view, radius, size, reach == TILE_REACH_WALLS, job));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
@@ -340,7 +344,7 @@ uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs) {
     const uint64_t probing = tile_parts_reach_bytes_max(parts, triangles);
     const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
     /* Flags of wide areas, and boxes that may be planes. */
-    const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
+    const uint64_t wide = 2 * parts + triangles * sizeof(uint32_t) + parts / 2;
     return triangles * (sizeof(tile_face) + 4 * sizeof(uint32_t)) + parts * sizeof(float[2]) +
            wide + (probing > making ? probing : making);
 }
@@ -365,6 +369,7 @@ tile_view tile_set_get_view(const tile_set *tiles) {
     view.box_count = tiles->box_count;
     view.scene = tiles->scene;
     view.span = tiles->span;
+    view.divided = tiles->divided;
     return view;
 }
 

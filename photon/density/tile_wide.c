@@ -271,7 +271,9 @@ static kd_status search_planes(const tile_set *tile_set, const tile_parts *parts
 
 /* Returns true if it is worth storing what is known about the triangle's parts. */
 static bool face_knows(const tile_face *face, const uint8_t *wide) {
-    return face->depth >= GROUP_DEPTH || (face->depth == 0 && wide[face->first]);
+    for (uint32_t p = 0; p < 1u << 2 * face->depth; ++p)
+        if (wide[face->first + p]) return true;
+    return false;
 }
 
 kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
@@ -279,7 +281,8 @@ kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
     if (parts->count >> 28) return KD_OK; /* too many parts for their indices */
     KD_TRY(KD_RESERVE(tiles->wide, parts->count));
     KD_TRY(KD_RESERVE(tiles->patches, triangles));
-    memset(tiles->wide, 0, parts->count);
+    memcpy(tiles->wide, parts->divided, parts->count);
+    for (uint32_t p = 0; p < parts->count; ++p) tiles->divided |= parts->divided[p] != 0;
     memset(tiles->patches, 0xff, triangles * sizeof *tiles->patches);
     wide_search search = {parts, tile_set_get_view(tiles), tiles->wide};
     search.tiles.patches = NULL;

@@ -50,6 +50,11 @@
 #define TILE_LEAF 4u
 /* Capacity of the stack of boxes. */
 #define TILE_WAITING 40
+/* Flags of a part's side:
+     TILE_WIDE     within the span of any of its points there is only an unbounded plane
+   (tile_wide.c) TILE_DIVIDED  lit parts of the surface within the span are hidden from it
+   (tile_probe.h) TILE_HIDDEN   parts of the surface, lit or not, are hidden from it */
+enum { TILE_WIDE = 1, TILE_DIVIDED = 4, TILE_HIDDEN = 16 };
 /* Fixed-point units of an integral. */
 #define TILE_UNITS 0x1p36f
 
@@ -90,12 +95,13 @@ typedef struct tile_view {
     const tile_box *boxes;
     const uint32_t *patches; /* per triangle: first part << 4 | subdivision depth (tile_parts.h), or
                                 KD_NONE; NULL: no parts */
-    const uint8_t *wide; /* per part: bit 0 for the front, 1 for the back: within the span of any of
-                            its points there is only an unbounded plane (tile_wide.c) */
+    const uint8_t *wide; /* per part: TILE_WIDE, TILE_DIVIDED and TILE_HIDDEN of the front; those of
+                            the back are shifted by 1 */
     uint64_t *bounded;   /* counter of traversals that exceeded TILE_EXACT; NULL: not counted */
     uint32_t count, box_count; /* 0: integrate over the whole disc */
     const scene_view *scene;   /* for rays; on the device if the tiles are */
     float span;                /* range of the openness model, scene units */
+    bool divided;              /* some part is TILE_DIVIDED or TILE_HIDDEN */
 } tile_view;
 
 /* State of the traversal for one query. */
@@ -430,27 +436,34 @@ KD_FN void tile_note_bounded(const tile_view *view) {
 #endif
 }
 
-/* Returns true if the query point is known to have only an unbounded plane within the span. */
-KD_FN bool tile_place_is_wide(const tile_view *view, const tile_lookup *lookup) {
-    if (!view->patches || !(lookup->radius <= view->span)) return false;
-    const uint32_t patch = view->patches[lookup->triangle];
-    if (patch == KD_NONE) return false;
+/* Flags of the part at a query point, on the side of `towards`; other bits are undefined. */
+KD_FN uint32_t tile_place_flags(const tile_view *view, vec3 position, vec3 towards,
+                                uint32_t triangle, float radius) {
+    if (!view->patches) return 0;
+    const uint32_t patch = view->patches[triangle];
+    if (patch == KD_NONE) return 0;
     const mesh_view *mesh = &view->scene->mesh;
-    const uint32_t *corner = mesh->triangles + 3 * (size_t)lookup->triangle;
+    const uint32_t *corner = mesh->triangles + 3 * (size_t)triangle;
     const vec3 a = mesh->positions[corner[0]];
     const vec3 b = vec3_sub(mesh->positions[corner[1]], a);
-    const vec3 c = vec3_sub(mesh->positions[corner[2]], a), at = vec3_sub(lookup->position, a);
+    const vec3 c = vec3_sub(mesh->positions[corner[2]], a), at = vec3_sub(position, a);
     const vec3 normal = vec3_cross(b, c);
-    const float length2 = vec3_length2(normal), cosine = vec3_dot(normal, lookup->normal);
-    const float height = vec3_dot(normal, at), low = 1e-3f * lookup->radius;
-    if (!(cosine * cosine >= 0.9999f * length2 && height * height <= low * low * length2))
-        return false;
+    const float length2 = vec3_length2(normal), cosine = vec3_dot(normal, towards);
+    const float height = vec3_dot(normal, at), low = 1e-3f * radius;
+    if (!(cosine * cosine >= 0.9999f * length2 && height * height <= low * low * length2)) return 0;
     const float u = vec3_dot(normal, vec3_cross(at, c)) / length2;
     const float v = vec3_dot(normal, vec3_cross(b, at)) / length2;
     const float maximum = 1 + 1e-4f;
-    if (!(u >= 1 - maximum && v >= 1 - maximum && u + v <= maximum)) return false;
+    if (!(u >= 1 - maximum && v >= 1 - maximum && u + v <= maximum)) return 0;
     const uint32_t part = tile_part_at(patch & 15u, u, v);
-    return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
+    return view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0);
+}
+
+/* Returns true if the query point is known to have only an unbounded plane within the span. */
+KD_FN bool tile_place_is_wide(const tile_view *view, const tile_lookup *lookup) {
+    return lookup->radius <= view->span && (tile_place_flags(view, lookup->position, lookup->normal,
+                                                             lookup->triangle, lookup->radius) &
+                                            TILE_WIDE);
 }
 
 /* Integral found so far. */

@@ -26,6 +26,7 @@ struct irradiance_lookup_work {
     gather_work lookup; /* index, k, radius */
     kandela::layout tree;
     const float4 *irradiance; /* irradiance_record each, in tree order */
+    const scene_view *scene;
     float4 *places;
     const float4 *sides;
     const uint32_t *count;
@@ -38,14 +39,16 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     point.position = xyz(place);
     point.normal = front ? xyz(side) : vec3_negate(xyz(side));
     point.triangle = __float_as_uint(place.w);
+    point.occluders = NULL;
     return point;
 }
 
 /* Writes the result if the photon's record reaches the place. */
 __device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which,
-                                       uint32_t node, float dist2) {
+                                       uint32_t node, float dist2, const photon &landed,
+                                       const estimate_point &point) {
     const float4 record = __ldg(work.irradiance + node);
-    if (dist2 < record.w)
+    if (irradiance_applies(record.w, dist2, &landed, &point, work.scene))
         work.places[which] = make_float4(record.x, record.y, record.z, __uint_as_float(KD_NONE));
 }
 
@@ -104,12 +107,13 @@ __global__ __launch_bounds__(BLOCK, BLOCKS) void nearest_precomputed(
         const estimate_point point = point_of_place(work.places[i], work.sides[i]);
         const nearest_photon best = find_closest(work, point.position);
         bool usable = best.node != KD_NONE;
+        photon landed;
         if (usable) {
-            const photon landed = photon_of_records(work.lookup.index.records, best.place);
+            landed = photon_of_records(work.lookup.index.records, best.place);
             usable = estimate_knows(&landed, &point, sqrtf(best.dist2));
         }
         if (usable)
-            answer(work, i, best.node, best.dist2);
+            answer(work, i, best.node, best.dist2, landed, point);
         else
             work.more[take_place(work.more_count)] = i;
     }
@@ -135,7 +139,8 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
         const uint32_t first = __reduce_min_sync(ALL, id);
         if (first != KD_NONE && id == first)
             answer(work, which, gather_index::node_of_place(work.tree, place),
-                   __uint_as_float(minimum));
+                   __uint_as_float(minimum), photon_of_records(work.lookup.index.records, place),
+                   point);
         __syncwarp();
     }
 }
@@ -152,6 +157,7 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     work.lookup.k = ESTIMATE_PRECOMPUTED_K;
     work.lookup.radius = map->radius;
     work.tree = kandela::layout_of((uint32_t)map->list.count);
+    work.scene = maps->tiles.scene;
     work.irradiance = (const float4 *)map->irradiance.memory;
     work.places = (float4 *)lookup->places;
     work.sides = (const float4 *)lookup->sides;

@@ -105,6 +105,12 @@ KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which
 KD_DEVICE_CALL(photon_maps_cuda_measure,
                (const photon_maps_cuda *maps, const photon_gather_cuda *gather, float *integrals));
 
+/* After photon_maps_cuda_measure: repeats the lookups of requests whose sum is not 0 where walls
+   may hide photons. The photons must be stored in tree order. Asynchronous. */
+KD_DEVICE_CALL(photon_maps_cuda_gather_visible,
+               (const photon_maps_cuda *maps, int which, const photon_gather_cuda *gather,
+                float *integrals));
+
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
 typedef struct photon_irradiance_cuda {
     void *places; /* device memory, float4 each: position and triangle; overwritten by results */

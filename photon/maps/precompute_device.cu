@@ -181,6 +181,19 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ precompute
         make_float4(irradiance.x, irradiance.y, irradiance.z, reach2);
 }
 
+/* Where walls may hide photons: repeats the estimate, or marks the record. */
+__global__ __launch_bounds__(BLOCK) void precompute_divided(
+    const __grid_constant__ photon_map_view map, const __grid_constant__ photon_map_view caustic,
+    const __grid_constant__ tile_view tiles, const uint32_t first, const uint32_t end,
+    irradiance_record *irradiance) {
+    const uint32_t node = first + blockIdx.x * BLOCK + threadIdx.x;
+    if (node >= end) return;
+    const estimate_point at = photon_place(&map.photons[node]);
+    if (tile_place_flags(&tiles, at.position, at.normal, at.triangle, tiles.span) &
+        (TILE_DIVIDED | TILE_HIDDEN))
+        irradiance[node] = photon_irradiance_at(&map, &caustic, &tiles, node);
+}
+
 /* --- host code -------------------------------------------------------------------------------- */
 
 void lay_out_part(precompute_part *part, cuda_arena *arena, uint32_t count) {
@@ -272,9 +285,13 @@ kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
     part.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     part.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
     part.irradiance = (irradiance_record *)maps->map[PHOTON_LIST_GLOBAL].irradiance.memory;
-    if (!part.global.adaptive && !part.global.walks)
+    if (!part.global.adaptive && !part.global.walks) {
         KD_TRY(know_all(maps, &part, first, end));
-    else
+        if (maps->tiles.divided)
+            precompute_divided<<<cuda_blocks(end - first, BLOCK), BLOCK>>>(
+                part.global, part.caustic, maps->tiles, (uint32_t)first, (uint32_t)end,
+                part.irradiance);
+    } else
         precompute<<<cuda_blocks(end - first, BLOCK), BLOCK>>>(part.global, part.caustic,
                                                                maps->tiles, (uint32_t)first,
                                                                (uint32_t)end, part.irradiance);

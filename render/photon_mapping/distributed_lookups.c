@@ -201,8 +201,9 @@ static flux_sum near_sum(const lookup_chunk *work, const eye_request *show, uint
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_gathered_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count,
-                               radius);
+    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at);
+    return photon_gathered_sum(work->views[slot % MAPS], &show->at, show->wo, &point, neighbours,
+                               count, radius);
 }
 
 static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -213,9 +214,10 @@ static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
             for (int m = 0; m < MAPS; ++m) {
                 const eye_request *show = &work->row[r].list[i];
                 const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
-                const flux_sum sum = work->near
-                                         ? near_sum(work, show, slot)
-                                         : photon_fixed_sum(work->views[m], &show->at, show->wo);
+                const estimate_point point = estimate_point_on(&work->view->tiles, &show->at);
+                const flux_sum sum =
+                    work->near ? near_sum(work, show, slot)
+                               : photon_fixed_sum(work->views[m], &show->at, show->wo, &point);
                 memcpy(work->sums + slot * CHANNELS, &sum, sizeof sum);
             }
 }
@@ -260,7 +262,7 @@ static kd_status sum_all(lookup_chunk *work, bool *over) {
 static vec3 shown(const lookup_chunk *work, const eye_request *show, uint64_t slot) {
     flux_sum sum;
     const float radius = radius_of(work, slot);
-    const estimate_point point = estimate_point_of(&show->at);
+    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
     return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &point, radius, &sum);

@@ -103,11 +103,11 @@ KD_FN_NOINLINE vec3 photon_map_radiance(const photon_map_view *map, const tile_v
                                         const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
     photon_gathering gathered;
-    const estimate_point point = estimate_point_of(at);
+    const estimate_point point = estimate_point_on(tiles, at);
     photon_gather_at(map, tiles, &point, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
-    const flux_sum sum =
-        photon_gathered_sum(map, at, wo, gathered.neighbours, gathered.count, gathered.radius);
+    const flux_sum sum = photon_gathered_sum(map, at, wo, &point, gathered.neighbours,
+                                             gathered.count, gathered.radius);
     return photon_sum_radiance(map, tiles, &point, gathered.radius, &sum);
 }
 
@@ -115,9 +115,10 @@ KD_FN_NOINLINE vec3 photon_map_radiance(const photon_map_view *map, const tile_v
    irradiance of the nearest photon if there is one. */
 KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
     const estimate_point point = estimate_point_of(at);
+    const scene_view *scene = photons->tiles.scene;
     vec3 irradiance;
     if (at->kind == MATERIAL_DIFFUSE &&
-        photon_precomputed_irradiance(&photons->global, &point, &irradiance))
+        photon_precomputed_irradiance(&photons->global, scene, &point, &irradiance))
         return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
     return vec3_add(photon_map_radiance(&photons->caustic, &photons->tiles, at, wo),
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));

@@ -165,8 +165,9 @@ kd_status run_lookups(const eye_launch *launch, const eye_request_counts *counts
         if (!device_photons->distributed)
             KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius,
                                            &gather));
-        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather,
-                                        (float *)device_photons->integrals[m].memory));
+        float *integrals = (float *)device_photons->integrals[m].memory;
+        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather, integrals));
+        KD_TRY(photon_maps_cuda_gather_visible(&device_photons->maps, m, &gather, integrals));
     }
     return KD_OK;
 }

@@ -52,7 +52,7 @@ static double precomputed_ratio(photon_cloud *cloud, double *beyond) {
     uint32_t out_of_reach = 0;
     cloud->map.irradiance = NULL;
     for (uint32_t i = 0; i < PHOTONS; ++i) {
-        estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0};
+        estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0, NULL};
         if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
             cloud->irradiance[i] = photon_irradiance_at_photon(&cloud->map, &cloud->none, &at, i);
     }
@@ -61,10 +61,10 @@ static double precomputed_ratio(photon_cloud *cloud, double *beyond) {
         const rng_block r = rng_draw(rng_key_make(99, 0, i), 0, 0);
         const float across = 2 * (1 - MARGIN);
         estimate_point at = {
-            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
+            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0, NULL};
         const vec3 right = photon_irradiance(&cloud->map, &cloud->none, &at);
         vec3 actual = vec3_all(0);
-        const bool found = photon_precomputed_irradiance(&cloud->map, &at, &actual);
+        const bool found = photon_precomputed_irradiance(&cloud->map, NULL, &at, &actual);
         precomputed += (double)(found ? actual : right).x;
         estimated += (double)right.x;
         out_of_reach += !found;

@@ -106,7 +106,8 @@ static photon_scene *scene_of_patch(const patch *patch, bool mixed_winding, bool
 static void compare_patch(const patch *patch, bool mixed_winding, bool copies) {
     photon_scene *scene = scene_of_patch(patch, mixed_winding, copies);
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, TILE_REACH_NONE, NULL),
+                     KD_OK);
     assert_int_equal(tiles.copies, copies ? patch->triangles : 0);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 8; ++i) {
@@ -119,6 +120,7 @@ static void compare_patch(const patch *patch, bool mixed_winding, bool copies) {
         at.position = patch_place(vec2_make(x, y));
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
         at.triangle = (uint32_t)triangle + (copies && i % 2 ? patch->triangles : 0);
+        at.occluders = NULL;
         const photon_kernel kernel = (photon_kernel)(i % PHOTON_KERNELS);
         const double expected = patch_integral(patch, (double)x, (double)y, (double)radius, kernel);
         assert_near((double)estimate_integral(&view, &at, radius, kernel), expected, 0.004);
@@ -139,7 +141,7 @@ static void test_full_disc_matches_kernel_integral(void **state) {
     (void)state;
     tile_view none;
     memset(&none, 0, sizeof none);
-    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0};
+    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL};
     static const double expected[] = {M_PI, M_PI / 3, M_PI / 2};
     for (int i = 0; i < 3; ++i)
         assert_near((double)estimate_integral(&none, &at, 2, (photon_kernel)i), expected[i], 1e-6);
@@ -178,7 +180,8 @@ static void test_fluted_wall_has_no_outliers(void **state) {
     }
     photon_scene_finish(scene);
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.2f, true, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.2f, TILE_REACH_LIGHT, NULL),
+                     KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 3000; ++i) {
         const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);
@@ -187,7 +190,7 @@ static void test_fluted_wall_has_no_outliers(void **state) {
         const ray_hit hit = tritree_closest(&scene->view.tree, ray);
         if (hit.triangle == KD_NONE) continue;
         const surface surface_hit = surface_at(&scene->view, &ray, hit);
-        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle};
+        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle, NULL};
         assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
         assert_true(integral >= 0.25f * KD_PI / 3);
@@ -227,7 +230,7 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
         vec3_set_axis(&out, (int)(i % 3), i / 3 % 2 ? 1.0f : -1.0f);
         p = vec3_add(from, out);
         const ray_hit hit = tritree_closest(&scene->view.tree, ray_make(from, out, 0, INFINITY));
-        const estimate_point at = {p, vec3_negate(out), hit.triangle};
+        const estimate_point at = {p, vec3_negate(out), hit.triangle, NULL};
         const double irradiance = photon_watts(photon_irradiance(&map, &tiles, &at));
         estimated += irradiance / POINTS;
         if ((fabsf(p.x) > 0.9f) + (fabsf(p.y) > 0.9f) + (fabsf(p.z) > 0.9f) > 1) {
@@ -309,7 +312,7 @@ static cloud_statistics photon_cloud_measure(const photon_cloud *cloud, float x0
     for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
-            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0};
+            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0, NULL};
         const double actual = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
         sum += actual;
         squares += actual * actual;
@@ -366,7 +369,7 @@ static void test_adaptive_estimates_reduce_bias_and_noise(void **state) {
 static void test_sparse_maps_have_finite_estimates(void **state) {
     (void)state;
     photon_cloud *all = photon_cloud_open(1, 4);
-    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0};
+    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0, NULL};
     for (int e = 0; e < PHOTON_ESTIMATORS; ++e)
         for (uint32_t count = 0; count < 40; count += 13) {
             pointtree tree;
@@ -391,7 +394,7 @@ static void test_photons_of_the_other_side_are_rejected(void **state) {
     memset(&landed, 0, sizeof landed);
     landed.normal = vec3_make(0, 0, 1);
     landed.position = vec3_make(0.1f, 0, 0);
-    estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0};
+    estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL};
     assert_true(estimate_accepts(&landed, &at) && estimate_knows(&landed, &at, 0.1f));
     landed.normal = vec3_make(0, 0, -1);
     assert_false(estimate_accepts(&landed, &at) || estimate_knows(&landed, &at, 0.1f));

@@ -37,7 +37,7 @@ static uint32_t veil_of(scene_fixture *fixture, float opacity) {
 static double measure_integral(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, TILE_REACH_NONE, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
     const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
@@ -138,7 +138,8 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     double ratios = 0, squares = 0;
     add_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, TILE_REACH_NONE, NULL),
+                     KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < SAMPLES; ++i) {
         const vec3 place = vec3_scale(random_vector(i, 0), 0.7f),
@@ -181,7 +182,7 @@ static void test_coplanar_parts_match_lookups(void **state) {
     uint32_t spared = 0;
     add_sheets(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, TILE_REACH_NONE, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_view unknown = view;
     unknown.patches = NULL;
@@ -245,7 +246,7 @@ static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *
             const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
             const ray_hit hit = tritree_closest(&scene->view.tree, down);
             const surface at = surface_at(&scene->view, &down, hit);
-            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle};
+            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle, NULL};
             strip += photon_watts(photon_irradiance(&map, &tiles, &point)) / M_PI / EACH;
         }
         *mean += strip / STRIPS;
@@ -304,7 +305,8 @@ static double mean_ratio_near_box(photon_scene *scene, const photon_map_view *ma
         const vec3 from = i % 4 < 2 ? vec3_make(offset, 1, along) : vec3_make(along, 1, offset);
         const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, down);
-        const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle};
+        const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle,
+                                   NULL};
         sum += photon_watts(photon_irradiance(map, tiles, &at)) / M_PI / PLACES;
     }
     return sum;
@@ -322,7 +324,8 @@ static void test_unlit_surfaces_are_omitted(void **state) {
     const photon_map_view map = photon_maps_global(&maps);
     tile_view tiles = photon_maps_tiles(&maps);
     const double actual = mean_ratio_near_box(scene, &map, &tiles);
-    assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, TILE_REACH_NONE, NULL),
+                     KD_OK);
     tiles = tile_set_get_view(&all_lit);
     const double otherwise = mean_ratio_near_box(scene, &map, &tiles);
     if (!(fabs(actual - 1) <= 0.05 && otherwise < 0.93))
@@ -336,10 +339,13 @@ static void test_invalid_radii_are_rejected(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, true, NULL), KD_ERROR_USAGE);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, true, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, TILE_REACH_LIGHT, NULL),
+                     KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, TILE_REACH_LIGHT, NULL),
+                     KD_ERROR_USAGE);
     /* a tiny radius does not make millions of tiles */
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, true, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, TILE_REACH_LIGHT, NULL),
+                     KD_OK);
     assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
     tile_set_close(&tiles);
     photon_scene_free(scene);
