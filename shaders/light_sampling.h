@@ -1,11 +1,11 @@
 /* Light sampling: directions from a point towards lights, and their probability densities.
    Idea: choose a light, then a point on it or a direction of the environment. Lights at infinity
-   are chosen in proportion to their power. The other lights share the remaining probability: part
-   of it in proportion to power, the rest, if they are few, in proportion to the unoccluded
-   irradiance at the point. Densities are per solid angle at the receiving point and include the
-   choice of the light. A sample's contribution to a surface is f |cos| radiance / pdf_solid_angle,
-   also for lights of zero size, whose `radiance` is the irradiance perpendicular to the
-   direction. */
+   are chosen in proportion to their power. The other lights, if there are two or more, share the
+   remaining probability by a tree (light_tree.h), about in proportion to the irradiance that each
+   would cause at the receiver if nothing were in the way. Densities are per solid angle at the
+   receiving point and include the choice of the light. A sample's contribution to a surface is f
+   |cos| radiance / pdf_solid_angle, also for lights of zero size, whose `radiance` is the
+   irradiance perpendicular to the direction. */
 #ifndef KD_SHADERS_LIGHT_SAMPLING_H
 #define KD_SHADERS_LIGHT_SAMPLING_H
 #include "core/math/rng.h"
@@ -29,76 +29,31 @@ KD_FN float light_choice(const scene_view *scene, uint32_t which) {
 
 /* --- Choosing a light --- */
 
-enum { LIGHT_WEIGHED_MAX = 64 }; /* with more lights, the choice is by power only */
-#define LIGHT_BY_POWER 0.25f     /* part of the probability that does not depend on the point */
-
-KD_FN bool light_is_far(const light *lamp) {
-    return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;
+/* Returns the probability of choosing a light of the tree. */
+KD_FN float light_tree_share(const scene_view *scene) {
+    return scene->light_tree.nodes ? scene->light_cdf[scene->light_tree.light_count] : 0;
 }
 
-/* Returns approximately the irradiance at `from` of a light that is not at infinity, in arbitrary
-   units. */
-KD_FN_HOT float light_reach(const light *lamp, vec3 from) {
-    const float mean = (lamp->emitted.x + lamp->emitted.y + lamp->emitted.z) / 3;
-    if (lamp->kind != LIGHT_TRIANGLE) {
-        const float square = vec3_length2(vec3_sub(lamp->position, from));
-        return square > 0 ? mean / square : 0;
+/* Chooses a light for a receiver by u. *probability is 0 if no light that is chosen by this u can
+   illuminate it; the sum over all lights may be less than 1 then. */
+KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, vec3 normal, float u,
+                            float *probability) {
+    const float share = light_tree_share(scene);
+    if (u < share) {
+        *probability = share;
+        return light_tree_draw(&scene->light_tree, from, normal,
+                               float_min(u / share, LIGHT_BELOW_ONE), probability);
     }
-    const vec3 towards = vec3_sub(from, lamp->position);
-    const float square = vec3_length2(towards);
-    const float height = vec3_dot(lamp->direction, towards);
-    if (!(lamp->two_sided || height > 0) || !(square > 0)) return 0;
-    return mean * lamp->area * fabsf(height) / (sqrtf(square) * (square + lamp->area));
+    const uint32_t which = cdf_search(scene->light_cdf, scene->light_count, u);
+    *probability = light_choice(scene, which);
+    return which;
 }
 
-/* Sums over all lights for the choice at one point. */
-typedef struct light_odds {
-    float share; /* probability by power of all lights that are not at infinity */
-    float sum;   /* sum of light_reach; 0: the choice is by power only */
-} light_odds;
-
-KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
-    light_odds odds;
-    odds.share = odds.sum = 0;
-    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MAX) return odds;
-    for (uint32_t i = 0; i < scene->light_count; ++i) {
-        if (light_is_far(scene->lights + i)) continue;
-        odds.share += light_choice(scene, i);
-        odds.sum += light_reach(scene->lights + i, from);
-    }
-    if (!(odds.sum <= FLT_MAX)) odds.sum = 0;
-    return odds;
-}
-
-/* Returns the probability of choosing a light at `from`. */
-KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t which, vec3 from) {
-    const light *lamp = scene->lights + which;
-    const float choice = light_choice(scene, which);
-    if (!(odds.sum > 0) || light_is_far(lamp)) return choice;
-    return LIGHT_BY_POWER * choice +
-           (1 - LIGHT_BY_POWER) * odds.share * (light_reach(lamp, from) / odds.sum);
-}
-
-/* Chooses a light by u; *probability is 0 if there is none to choose. */
-KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *probability) {
-    const light_odds odds = light_odds_at(scene, from);
-    if (!(odds.sum > 0)) {
-        const uint32_t index = cdf_search(scene->light_cdf, scene->light_count, u);
-        *probability = light_choice(scene, index);
-        return index;
-    }
-    uint32_t light_index = 0;
-    float below = 0;
-    *probability = 0;
-    for (uint32_t i = 0; i < scene->light_count; ++i) {
-        const float chance = light_odds_of(scene, odds, i, from);
-        if (!(chance > 0)) continue;
-        light_index = i; /* the last one is kept if rounding leaves u above the sum */
-        *probability = chance;
-        below += chance;
-        if (u < below) break;
-    }
-    return light_index;
+/* Returns the probability with which light_choose chooses a light, with the same bits. */
+KD_FN float light_probability(const scene_view *scene, uint32_t which, vec3 from, vec3 normal) {
+    if (!scene->light_tree.nodes || which >= scene->light_tree.light_count)
+        return light_choice(scene, which);
+    return light_tree_probability(&scene->light_tree, which, from, normal, light_tree_share(scene));
 }
 
 /* --- The environment --- */
@@ -225,7 +180,7 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
     drawn.light = KD_NONE;
     if (scene->light_count == 0) return drawn;
     float chance;
-    drawn.light = light_choose(scene, from, random.value[2], &chance);
+    drawn.light = light_choose(scene, from, normal, random.value[2], &chance);
     const light *lamp = scene->lights + drawn.light;
     const float u = random.value[0], v = random.value[1];
     if (lamp->kind == LIGHT_TRIANGLE)
@@ -241,9 +196,10 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
     return drawn;
 }
 
-/* Returns the density (1/sr) with which light_draw(scene, from, ...) samples the direction to an
-   emitting surface that a ray from there has hit; 0 if it is not a light. */
-KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *hit_surface) {
+/* Returns the density (1/sr) with which light_draw(scene, from, normal, ...) samples the direction
+   to an emitting surface that a ray from there has hit; 0 if it is not a light. */
+KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, vec3 normal,
+                             const surface *hit_surface) {
     if (!scene->triangle_lights) return 0;
     const uint32_t which = scene->triangle_lights[hit_surface->triangle];
     if (which == KD_NONE) return 0;
@@ -251,7 +207,7 @@ KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *
     const vec3 towards = vec3_sub(hit_surface->position, from);
     const float cosine = fabsf(vec3_dot(vec3_normalize(towards), hit_surface->geometric));
     if (!(cosine > 0) || !(lamp->area > 0)) return 0;
-    return light_odds_of(scene, light_odds_at(scene, from), which, from) * vec3_length2(towards) /
+    return light_probability(scene, which, from, normal) * vec3_length2(towards) /
            (lamp->area * cosine);
 }
 

@@ -202,7 +202,9 @@ KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const
     if (vec3_is_zero(at->emission)) return vec3_all(0);
     if (at->unlit && state->scattered > 0) return vec3_all(0);
     float weight = 1;
-    if (!state->specular) weight = mis_power(state->pdf, light_pdf_of_hit(scene, state->from, at));
+    if (!state->specular)
+        weight =
+            mis_power(state->pdf, light_pdf_of_hit(scene, state->from, state->from_normal, at));
     return vec3_scale(vec3_mul(state->throughput, at->emission), weight);
 }
 

@@ -9,6 +9,7 @@
 #include "core/math/geometry.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
+#include "shaders/light_tree.h"
 #include "shaders/material.h"
 #include "shaders/texture.h"
 
@@ -38,6 +39,11 @@ typedef struct light {
     uint32_t two_sided;         /* triangle */
     float power; /* W emitted into the scene, mean of the three channels; used for sampling */
 } light;
+
+/* Returns true for a light at infinity. */
+KD_FN bool light_is_far(const light *lamp) {
+    return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;
+}
 
 /* Returns a spot's relative intensity from the cosine between its axis and a direction: 1 inside,
    then a smoothstep in the cosine down to 0. The integral over directions is pi (2 - cos_inner -
@@ -173,8 +179,9 @@ typedef struct scene_view {
     const material *materials;
     const principled *layers; /* one per material; NULL if none is principled */
     const texture_view *textures;
-    const light *lights;
-    const float *light_cdf; /* light_count + 1, 0..1, by power */
+    const light *lights;        /* those at infinity are the last */
+    const float *light_cdf;     /* light_count + 1, 0..1, by power */
+    light_tree_view light_tree; /* of the lights that are not at infinity, if two or more */
     /* light of each triangle, or KD_NONE; NULL if no triangle emits */
     const uint32_t *triangle_lights;
     uint32_t material_count, texture_count, light_count;

@@ -1,7 +1,9 @@
 /* Tiny scenes built in code, for tests of code that takes a scene_view. */
 #ifndef KD_TESTS_SCENE_FIXTURE_H
 #define KD_TESTS_SCENE_FIXTURE_H
+#include "scenes/assembly/scene_light_tree.h"
 #include "shaders/surface.h"
+#include <stdlib.h>
 
 enum {
     FIXTURE_TRIANGLES = 8192,
@@ -18,6 +20,9 @@ typedef struct scene_fixture {
     material materials[FIXTURE_MATERIALS];
     light lights[FIXTURE_TRIANGLES];
     float light_cdf[FIXTURE_TRIANGLES + 1];
+    light_node light_nodes[FIXTURE_TRIANGLES];
+    uint32_t light_trails[FIXTURE_TRIANGLES];
+    light_tree_view light_tree;
     uint32_t vertex_count, triangle_count, material_count, light_count;
     uint32_t sky; /* index of the environment light, or KD_NONE */
     medium media[FIXTURE_MEDIA];
@@ -118,8 +123,16 @@ static inline void fixture_light(scene_fixture *fixture, light record) {
     fixture->lights[fixture->light_count++] = record;
 }
 
-/* Makes every triangle of an emitting material a light, then builds the table of powers. */
-static inline void fixture_finish(scene_fixture *fixture) {
+/* Returns the bounding box of all vertices. */
+static inline box3 fixture_bounds(const scene_fixture *fixture) {
+    box3 bounds = box3_empty();
+    for (uint32_t i = 0; i < fixture->vertex_count; ++i)
+        box3_include(&bounds, fixture->positions[i]);
+    return bounds;
+}
+
+/* Makes every triangle of an emitting material a light. */
+static inline void fixture_emit(scene_fixture *fixture) {
     for (uint32_t t = 0; t < fixture->triangle_count; ++t) {
         const material *made = fixture->materials + fixture->triangle_materials[t];
         fixture->triangle_lights[t] = KD_NONE;
@@ -136,9 +149,41 @@ static inline void fixture_finish(scene_fixture *fixture) {
         light_on_triangle(&lamp, a, fixture->positions[3 * t + 1], fixture->positions[3 * t + 2]);
         lamp.power = KD_PI * lamp.area * (made->two_sided ? 2 : 1) *
                      (lamp.emitted.x + lamp.emitted.y + lamp.emitted.z) / 3;
-        fixture->triangle_lights[t] = fixture->light_count;
         fixture_light(fixture, lamp);
     }
+}
+
+/* Moves lights at infinity behind the others, and returns the number of the others. */
+static inline uint32_t fixture_order_lights(scene_fixture *fixture) {
+    static light distant[FIXTURE_TRIANGLES];
+    uint32_t near_count = 0, distant_count = 0;
+    for (uint32_t i = 0; i < fixture->light_count; ++i) {
+        if (light_is_far(fixture->lights + i))
+            distant[distant_count++] = fixture->lights[i];
+        else
+            fixture->lights[near_count++] = fixture->lights[i];
+    }
+    memcpy(fixture->lights + near_count, distant, distant_count * sizeof *distant);
+    for (uint32_t i = 0; i < fixture->light_count; ++i) {
+        const light *one = fixture->lights + i;
+        if (one->kind == LIGHT_TRIANGLE) fixture->triangle_lights[one->triangle] = i;
+        if (one->kind == LIGHT_ENVIRONMENT) fixture->sky = i;
+    }
+    return near_count;
+}
+
+/* Makes the lights of emitting triangles, then builds the table of powers and the tree. */
+static inline void fixture_finish(scene_fixture *fixture) {
+    fixture_emit(fixture);
+    box3 bounds = fixture_bounds(fixture);
+    if (fixture->vertex_count == 0) box3_include(&bounds, vec3_all(0));
+    const light_tree_input input = {fixture->lights,     fixture_order_lights(fixture),
+                                    fixture->triangles,  fixture->positions,
+                                    box3_centre(bounds), 0.5f * vec3_length(box3_size(bounds))};
+    memset(&fixture->light_tree, 0, sizeof fixture->light_tree);
+    if (input.count > 1 && light_tree_build(&fixture->light_tree, fixture->light_nodes,
+                                            fixture->light_trails, &input) != KD_OK)
+        abort();
     double sum = 0, running = 0;
     for (uint32_t i = 0; i < fixture->light_count; ++i) sum += (double)fixture->lights[i].power;
     fixture->light_cdf[0] = 0;
@@ -163,14 +208,13 @@ static inline scene_view fixture_view(const scene_fixture *fixture) {
     view.material_count = fixture->material_count;
     view.lights = fixture->lights;
     view.light_cdf = fixture->light_cdf;
+    view.light_tree = fixture->light_tree;
     view.light_count = fixture->light_count;
     view.triangle_lights = fixture->triangle_lights;
     view.media = fixture->media;
     view.medium_count = fixture->medium_count;
     view.fog = fixture->fog;
-    view.box = box3_empty();
-    for (uint32_t i = 0; i < fixture->vertex_count; ++i)
-        box3_include(&view.box, fixture->positions[i]);
+    view.box = fixture_bounds(fixture);
     view.environment.light = fixture->sky;
     view.environment.texture = KD_NONE;
     view.environment.scene_centre = box3_centre(view.box);

@@ -85,6 +85,7 @@ typedef struct compare_strip {
     const image_rows *a, *b;
     compare_metric metric;
     const flip_exposures *exposures;
+    double dark;          /* relmse: square of the length below which a colour counts as dark */
     int64_t begin, end;   /* rows to compare */
     int64_t above, below; /* rows in memory */
     float *planes_a[3], *planes_b[3];
@@ -95,15 +96,17 @@ typedef struct compare_strip {
 
 /* Returns the value of a pixel in memory that the metric averages. */
 static double pixel_term(const compare_strip *strip, int64_t i) {
-    double sum = 0, largest = 0;
+    double sum = 0, largest = 0, length = 0;
     if (strip->metric == COMPARE_FLIP || strip->metric == COMPARE_FLIP_HDR)
         return (double)strip->error[i];
     for (int c = 0; c < 3; ++c) {
         const double a = (double)strip->planes_a[c][i], b = (double)strip->planes_b[c][i];
         const double distance = fabs(a - b);
         largest = distance > largest ? distance : largest;
-        sum += distance * distance / (strip->metric == COMPARE_RELMSE ? b * b + 0.01 : 1);
+        sum += distance * distance;
+        length += b * b;
     }
+    if (strip->metric == COMPARE_RELMSE) return sum > 0 ? sum / (length + strip->dark) : 0;
     return strip->metric == COMPARE_MAX ? largest : sum / 3;
 }
 
@@ -175,6 +178,29 @@ static double rows_reduce(const compare_strip *strip) {
     return mean;
 }
 
+/* Returns the square of 1/20 of the mean length of the colours of `rows`. */
+static kd_status dark_find(double *dark, const image_rows *image_rows) {
+    const size_t width = (size_t)image_rows->width;
+    double sum = 0;
+    float *rows = NULL;
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE(rows, 3 * width));
+    float *const row[3] = {rows, rows + width, rows + 2 * width};
+    for (int64_t y = 0; y < image_rows->height; ++y) {
+        KD_TRY_GOTO(image_rows_get(image_rows, y, row));
+        for (size_t x = 0; x < width; ++x) {
+            double square = 0;
+            for (int c = 0; c < 3; ++c) square += (double)row[c][x] * (double)row[c][x];
+            sum += sqrt(square);
+        }
+    }
+    sum *= COMPARE_DARK / ((double)width * (double)image_rows->height);
+    *dark = sum * sum;
+done:
+    memory_free(rows);
+    return status;
+}
+
 /* `all` receives the errors of all pixels; may be NULL. */
 static kd_status strips_compare(compare_strip *strip, float *all, int64_t rows, int64_t reach) {
     const int64_t width = strip->a->width, height = strip->a->height;
@@ -211,6 +237,7 @@ static kd_status errors_find(double *value, float *all, const image_rows *a, con
     }
     strip.error = block + 6 * pixels;
     if (metric == COMPARE_FLIP_HDR) KD_TRY_GOTO(flip_exposures_find(&exposures, b));
+    if (metric == COMPARE_RELMSE) KD_TRY_GOTO(dark_find(&strip.dark, b));
     KD_TRY_GOTO(strips_compare(&strip, all, rows, reach));
     *value = rows_reduce(&strip);
 done:

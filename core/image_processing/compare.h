@@ -60,9 +60,16 @@ kd_status flip_exposures_find(flip_exposures *out, const image_rows *reference);
 kd_status flip_errors_hdr(float *error, const flip_picture *test, const flip_picture *reference,
                           int32_t width, int32_t height, const flip_exposures *exposures);
 
+/* COMPARE_RELMSE counts colours that are shorter than this share of the reference's mean length as
+   about that long, so that dark pixels do not decide. Being relative to the picture it keeps the
+   value of a scene in other units of radiance. */
+#define COMPARE_DARK 0.05
+
 typedef enum compare_metric {
     COMPARE_RMSE,   /* square root of the mean of (a - b)^2 over pixels and channels */
-    COMPARE_RELMSE, /* mean of (a - b)^2 / (b^2 + 0.01) over pixels and channels */
+    COMPARE_RELMSE, /* mean over pixels of |a - b|^2 / (|b|^2 + (COMPARE_DARK m)^2), |b| the length
+                       of the colour (R, G, B) and m the mean of |b| over b's pixels; infinite if b
+                       is black and a is not */
     COMPARE_PSNR,   /* -10 log10 of the mean of (a - b)^2, in dB relative to white (1); infinite if
                        equal */
     COMPARE_FLIP,   /* mean FLIP error of values clamped to [0, 1], for display-referred pictures */
@@ -85,7 +92,7 @@ bool compare_is_worse(compare_metric metric, double value, double limit);
    pixels.
    If `difference` is not NULL, it is opened and the caller closes it. Its "Error" channel is the
    error e of each pixel: |a - b| for max, its root mean square over channels for rmse and psnr, the
-   mean of (a - b)^2 / (b^2 + 0.01) for relmse, the FLIP error for flip. R, G, B show log2(1 + 1023
+   pixel's term for relmse, the FLIP error for flip. R, G, B show log2(1 + 1023
    e) / 10 in a colour map from black through red and yellow to white, so that e = 1 is white and e
    = 0.001 is a tenth of the range.
    Returns KD_ERROR_INPUT if sizes differ, or if values are NaN or infinite, with their number and

@@ -97,8 +97,9 @@ typedef struct kd_render_options {
     char channel[16];   /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
                            "distance" */
     const char *photon_map; /* "photon": photon file, owned by the caller; NULL: emit photons */
-    double target_error;    /* stop at this estimated relative error (root of relMSE) of the image;
-                               `spp` or `passes` remain the limit. 0: off */
+    double target_error;    /* stop at this estimated relative error (root of relMSE) of the image,
+                               tested at 16, 32, 48, 64, 96, 128, ... samples; `spp` or `passes`
+                               remain the limit. Light that no sample has met is not known. 0: off */
     int32_t batches;    /* photon mapping, advanced: photons are emitted in this many batches, each
                            a map of its own, which divides the memory; at least 1 */
     char estimator[16]; /* "photon", advanced: photons of an estimate: "nearest" (the `gather`

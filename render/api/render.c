@@ -399,6 +399,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     out->triangle_count = view.mesh.stored_count;
     out->material_count = view.material_count;
     out->light_count = view.light_count;
+    out->light_node_count = view.light_tree.node_count;
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,

@@ -22,6 +22,7 @@ typedef struct render_result {
     /* per pixel; fewer than requested after a time limit or an interruption */
     int32_t samples_done;
     uint32_t triangle_count, material_count, light_count;
+    uint32_t light_node_count; /* of the tree of lights; 0: none */
     uint64_t image_hash;
     float mean_radiance[3];
     double error;        /* film_error of the image */

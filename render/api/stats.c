@@ -96,6 +96,7 @@ static void add_tree(cJSON *root, const render_result *result) {
     add_count(counts, "triangles", result->triangle_count);
     add_count(counts, "materials", result->material_count);
     add_count(counts, "lights", result->light_count);
+    add_count(counts, "light_nodes", result->light_node_count);
     cJSON_AddItemToObject(counts, "origin",
                           cJSON_CreateDoubleArray(result->picture.scene_origin, 3));
     const tritree_statistics *figures = &result->tree;

@@ -56,6 +56,19 @@ static void find_min(void *context, int64_t begin, int64_t end, int worker) {
         continue;
 }
 
+typedef struct count_compared {
+    const film *of;
+    uint32_t count;
+    atomic_bool differs;
+} count_compared;
+
+static void compare_counts(void *context, int64_t begin, int64_t end, int worker) {
+    count_compared *work = (count_compared *)context;
+    (void)worker;
+    for (int64_t i = begin; i < end && !atomic_load(&work->differs); ++i)
+        if (work->of->pixels[i].samples != work->count) atomic_store(&work->differs, true);
+}
+
 uint32_t film_min_samples(const film *film) {
     enum { MIN_GRAIN = 1 << 14 };
     const int64_t count = (int64_t)film->width * film->height;
@@ -63,6 +76,14 @@ uint32_t film_min_samples(const film *film) {
     atomic_init(&work.minimum, count ? UINT32_MAX : 0);
     parallel_for(count, MIN_GRAIN, find_min, &work);
     return atomic_load(&work.minimum);
+}
+
+bool film_is_even(const film *film, uint32_t samples) {
+    enum { GRAIN = 1 << 14 };
+    count_compared work = {.of = film, .count = samples};
+    atomic_init(&work.differs, false);
+    parallel_for((int64_t)film->width * film->height, GRAIN, compare_counts, &work);
+    return !atomic_load(&work.differs);
 }
 
 /* --- sums over the film -----------------------------------------------------------------------
@@ -97,26 +118,6 @@ static kd_status sum_film(double sums[ROW_SUMS], const film *film,
     for (int32_t y = 0; y < film->height; ++y)
         for (int i = 0; i < ROW_SUMS; ++i) sums[i] += work.rows[ROW_SUMS * (int64_t)y + i];
     memory_free(work.rows);
-    return KD_OK;
-}
-
-/* Relative variance of the pixel; sums[1] is set if there are too few samples to estimate it. */
-static void add_error(const film_pixel *pixel, double sums[ROW_SUMS]) {
-    if (pixel->samples < 2) {
-        sums[1] = 1;
-        return;
-    }
-    const double samples = pixel->samples;
-    const double mean =
-        (pixel->radiance[0] + pixel->radiance[1] + pixel->radiance[2]) / (3 * samples);
-    const double variance = (pixel->squares / samples - mean * mean) / (samples - 1);
-    if (variance > 0) sums[0] += variance / (mean * mean + 0.01);
-}
-
-kd_status film_error(double *error, const film *film) {
-    double sums[ROW_SUMS];
-    KD_TRY(sum_film(sums, film, add_error));
-    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)film->width * film->height));
     return KD_OK;
 }
 

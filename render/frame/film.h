@@ -28,10 +28,15 @@ uint32_t film_samples(const film *film, int32_t x, int32_t y);
 /* Smallest number of samples of any pixel. */
 uint32_t film_min_samples(const film *film);
 
-/* Estimates the square root of the relMSE (compare.h) due to noise from the variance of the
-   samples: with v the mean of the channels, the square root of the mean over pixels of variance(v)
-   / samples / (v^2 + 0.01). INFINITY if a pixel has fewer than two samples. Assumes independent
-   samples: errors that all samples share, as those of one photon map, are not included. */
+/* Returns true if every pixel has `samples` samples. */
+bool film_is_even(const film *film, uint32_t samples);
+
+/* Estimates the square root of the relMSE (compare.h) of the film's means against the picture
+   without noise; the same for a scene in other units of radiance. INFINITY if a pixel has fewer
+   than two samples. This is the error for what the samples have met: light that no sample of any
+   pixel has met so far, and errors that all samples share, as those of one photon map, are not
+   included. May return KD_ERROR_MEMORY, for a double per pixel; the result does not depend on the
+   number of threads. film_error.c has the method. */
 kd_status film_error(double *error, const film *film);
 
 /* Mean colour of the pixels; pixels without samples count as black. */
@@ -57,8 +62,9 @@ uint64_t film_picture_bytes(uint64_t pixels);
         media (double)
      160 frame.carried, 16 doubles
      288 hash of the pixels  296 hash of the 296 bytes before
-   Each pixel: radiance (3 doubles), squares (double); alpha, depth, normal (3), albedo (3)
-   (floats), all sums over its samples; samples, hits (uint32). Hashes are XXH3. */
+   Each pixel: radiance (3 doubles), squares (double), sums over its samples; first (3), a mean
+   (pixel.h), and the sums alpha, depth, normal (3), albedo (3) (floats); samples, hits, 0 (uint32).
+   Hashes are XXH3. */
 
 /* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
 uint64_t state_identity(const frame *frame);

@@ -9,7 +9,7 @@
 #include "core/parallel/parallel.h"
 #include <stdatomic.h>
 
-enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_SAMPLES = 4 };
+enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_SAMPLES = 16 };
 enum { FEW_SAMPLES = 32 };
 
 typedef struct tile_pass {
@@ -327,14 +327,16 @@ static uint32_t pass_unseen(const frame *frame, const film *film) {
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
-/* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
-   distributed. */
+/* Passes end at powers of two and at multiples of PASS_MAX, those of a resumed film as well: a
+   prefix of a power of two of the Sobol' sequence is well distributed. */
 uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t samples_left) {
     if (frame->integrator->pass) return 1;
     const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
     const uint32_t left = batch_begin(frame, pass->samples, batch + 1) - pass->begin;
-    const uint32_t begun = pass->begin ? pass->begin : 1;
-    const uint32_t seen = begun < PASS_MAX ? begun : PASS_MAX;
+    uint32_t end = 1;
+    while (end <= pass->begin && end < PASS_MAX) end *= 2;
+    const uint32_t seen =
+        pass->begin < PASS_MAX ? end - pass->begin : PASS_MAX - pass->begin % PASS_MAX;
     const uint32_t size = samples_left > seen ? samples_left : seen;
     return size < left ? size : left;
 }
@@ -356,10 +358,23 @@ kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     return KD_OK;
 }
 
+/* Returns true for 16, 32, 48, 64, 96, 128, 192, ... samples. At these numbers film_error knows how
+   well the samples are distributed. Few looks also keep an estimate that is too small by chance
+   from ending the frame. */
+static bool is_judged(uint32_t samples) {
+    if (samples < JUDGED_SAMPLES) return false;
+    while (samples % 2 == 0) samples /= 2;
+    return samples == 1 || samples == 3;
+}
+
 bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *film) {
     const double target = frame->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
+    /* a film saved in the middle of a pass has passed its beginning without reaching the target */
+    if (pass->begin < pass->samples &&
+        (!is_judged(pass->begin) || !film_is_even(film, pass->begin)))
+        return false;
     /* without memory for the estimate, rendering continues */
     return film_error(&error, film) == KD_OK && error <= target;
 }

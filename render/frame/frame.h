@@ -86,8 +86,9 @@ kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
      sample;
    - before the film would mix samples of photon maps that the time limit truncated with others
      (frame->maps_cut);
-   - when film_error has reached options->target_error. It is tested between passes from the fourth
-     sample on and depends on the film only, so a resumed frame ends at the same sample.
+   - when film_error has reached options->target_error. It is tested after 2^k and 3 x 2^(k-1)
+     samples, from the 16th on, and after the last; it depends on the film only, so a resumed frame
+     ends at the same sample.
    The film's sums have the same bits for any number of threads, and on a CUDA device
    (frame->device_frame); they are copied back to `film` at the end. */
 kd_status frame_run(frame *frame, const integrator *integrator, film *film);

@@ -189,10 +189,12 @@ KD_FN void pixel_weigh(const pixel_view *view, int32_t x, int32_t y, uint32_t nu
 
 typedef struct film_pixel {
     double radiance[3];
-    double squares; /* sum of squares of the mean channel, for film_error */
+    double squares; /* sum of the squares of all channels, for film_error */
+    float first[3]; /* mean radiance of the first 2^k samples, the largest such number below
+                       `samples`; for film_error */
     float alpha;
     float depth, normal[3], albedo[3]; /* sums over the samples that hit a surface */
-    uint32_t samples, hits;
+    uint32_t samples, hits, unused;
 } film_pixel;
 
 KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
@@ -203,16 +205,17 @@ KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
 
 /* Adds a sample; one that is not finite is added as black, and the function returns false. */
 KD_FN bool film_pixel_add(film_pixel *pixel, const pixel_sample *sample) {
+    if ((pixel->samples & (pixel->samples - 1)) == 0 && pixel->samples)
+        for (int c = 0; c < 3; ++c) pixel->first[c] = (float)(pixel->radiance[c] / pixel->samples);
     ++pixel->samples;
     const bool finite = vec3_is_finite(sample->radiance);
     if (finite) {
         pixel->radiance[0] += (double)sample->radiance.x;
         pixel->radiance[1] += (double)sample->radiance.y;
         pixel->radiance[2] += (double)sample->radiance.z;
-        const double mean =
-            ((double)sample->radiance.x + (double)sample->radiance.y + (double)sample->radiance.z) /
-            3;
-        pixel->squares += mean * mean;
+        pixel->squares += (double)sample->radiance.x * (double)sample->radiance.x +
+                          (double)sample->radiance.y * (double)sample->radiance.y +
+                          (double)sample->radiance.z * (double)sample->radiance.z;
     }
     pixel->alpha += sample->alpha;
     if (isfinite(sample->depth)) {

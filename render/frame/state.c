@@ -9,9 +9,9 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the file is written as it lies in memory");
-static_assert(sizeof(film_pixel) == 4 * 8 + 8 * 4 + 2 * 4, "padding would be written");
+static_assert(sizeof(film_pixel) == 4 * 8 + 11 * 4 + 3 * 4, "padding would be written");
 
-enum { STATE_VERSION = 4 };
+enum { STATE_VERSION = 5 };
 static const char state_magic[8] = "KDSTATE";
 
 typedef struct state_header {

@@ -269,6 +269,8 @@ void scene_close(scene *owned) {
     memory_free(owned->media);
     memory_free(owned->lights);
     memory_free(owned->light_cdf);
+    memory_free(owned->light_nodes);
+    memory_free(owned->light_trails);
     memory_free(owned->triangle_lights);
     memory_free(owned->row_cdf);
     memory_free(owned->column_cdf);
@@ -308,6 +310,7 @@ scene_view scene_get_view(const scene *scene) {
     view.texture_count = scene->textures.view_count;
     view.lights = scene->lights;
     view.light_cdf = scene->light_cdf;
+    view.light_tree = scene->light_tree;
     view.light_count = scene->light_count;
     view.triangle_lights = scene->triangle_lights;
     view.environment = scene->environment;

@@ -61,6 +61,10 @@ static void place_lights(upload *upload, scene_view *view) {
     view->lights = PLACE(upload, light, view->lights, view->light_count);
     view->light_cdf = PLACE(upload, float, view->light_cdf,
                             view->light_count ? (uint64_t)view->light_count + 1 : 0);
+    view->light_tree.nodes =
+        PLACE(upload, light_node, view->light_tree.nodes, view->light_tree.node_count);
+    view->light_tree.trails =
+        PLACE(upload, uint32_t, view->light_tree.trails, view->light_tree.light_count);
     view->triangle_lights = PLACE(upload, uint32_t, view->triangle_lights, view->mesh.stored_count);
     if (!sky->row_cdf) return;
     const uint64_t rows = (uint64_t)sky->height, columns = (uint64_t)sky->width;

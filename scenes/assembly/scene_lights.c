@@ -1,10 +1,12 @@
 /* Builds the light table: every emissive triangle, then the lights of the description, then the
-   sky; the power of each, and a distribution that selects lights in proportion to power. */
+   sky, lights at infinity last; the power of each, a distribution that selects lights in proportion
+   to power, and the tree for direct light. */
 #include "shaders/surface.h" /* must come first: its functions have parameters named scene */
 
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/assembly/clear_sky.h"
+#include "scenes/assembly/scene_light_tree.h"
 #include "scenes/assembly/scene_parts.h"
 
 static const double pi = 3.14159265358979323846;
@@ -243,15 +245,43 @@ static kd_status build_cdf(scene *scene) {
     return KD_OK;
 }
 
-kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
-    bound_scene(scene);
-    KD_TRY(add_triangles(scene, draft->light_count + 1)); /* + 1: the sky */
+/* Adds the lights of the description, at infinity or not. */
+static void add_described(scene *scene, const scene_draft *draft, bool far) {
     for (uint32_t i = 0; i < draft->light_count; ++i) {
         light made = draft->lights[i];
+        if (light_is_far(&made) != far) continue;
         made.triangle = KD_NONE;
         made.power = (float)light_power(scene, &made);
         if (made.power > 0) scene->lights[scene->light_count++] = made;
     }
+}
+
+/* Builds the tree of all lights so far. A single one needs none. */
+static kd_status build_tree(scene *scene) {
+    const light_tree_input input = {scene->lights,
+                                    scene->light_count,
+                                    scene->geometry.triangles,
+                                    scene->geometry.positions,
+                                    scene->environment.scene_centre,
+                                    scene->environment.scene_radius};
+    light_tree_view *tree = &scene->light_tree;
+    if (input.count < 2) return KD_OK;
+    KD_REQUIRE(input.count < LIGHT_NODE_LEAF, KD_ERROR_INPUT,
+               "%u emissive triangles and lights exceed the limit of 2^31", input.count);
+    KD_TRY(KD_RESERVE(scene->light_nodes, light_tree_nodes_max(input.count)));
+    KD_TRY(KD_RESERVE(scene->light_trails, input.count));
+    KD_TRY(light_tree_build(tree, scene->light_nodes, scene->light_trails, &input));
+    KD_TRY(KD_GROW(scene->light_nodes, tree->node_count, tree->node_count)); /* free the rest */
+    tree->nodes = scene->light_nodes;
+    return KD_OK;
+}
+
+kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
+    bound_scene(scene);
+    KD_TRY(add_triangles(scene, draft->light_count + 1)); /* + 1: the sky */
+    add_described(scene, draft, false);
+    KD_TRY(build_tree(scene));
+    add_described(scene, draft, true);
     if (draft->sky) KD_TRY(add_described_sky(scene, draft));
     if (scene->light_count == 0 || (draft->glows && !draft->sky)) KD_TRY(add_default_light(scene));
     KD_TRY(build_cdf(scene));

@@ -98,6 +98,9 @@ struct scene {
     texture_store textures;
     light *lights;
     float *light_cdf;
+    light_node *light_nodes; /* with light_trails: the arrays of light_tree, or NULL */
+    uint32_t *light_trails;
+    light_tree_view light_tree;
     uint32_t *triangle_lights;
     uint32_t light_count;
     environment_view environment;

@@ -14,9 +14,10 @@ static kd_status others_load(mesh *out, const char *path, const obj_options *opt
     return assimp_load(out, path, job);
 }
 
-static const mesh_reader readers[] = {{".obj", "obj", obj_load},   {".ply", "ply", ply_load},
-                                      {".stl", "stl", stl_load},   {".gltf", "gltf", gltf_load},
-                                      {".glb", "gltf", gltf_load}, {NULL, "assimp", others_load}};
+static const mesh_reader readers[] = {
+    {".obj", "obj", obj_load, true},   {".ply", "ply", ply_load, true},
+    {".stl", "stl", stl_load, false},  {".gltf", "gltf", gltf_load, true},
+    {".glb", "gltf", gltf_load, true}, {NULL, "assimp", others_load, false}};
 
 const mesh_reader *mesh_reader_find(const char *path) {
     const mesh_reader *row = readers;
@@ -27,8 +28,10 @@ const mesh_reader *mesh_reader_find(const char *path) {
 
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     if (!procedural_is_path(path)) {
-        KD_TRY(mesh_reader_find(path)->load(out, path, options, job));
-        if (options && options->recentre) mesh_recentre(out);
+        const mesh_reader *row = mesh_reader_find(path);
+        KD_TRY(row->load(out, path, options, job));
+        /* after a reader that does it by itself this would only measure the mesh again */
+        if (options && options->recentre && !row->recentres) mesh_recentre(out);
         return KD_OK;
     }
     if (options && options->triangle_lines) *options->triangle_lines = NULL;

@@ -8,6 +8,7 @@ typedef struct mesh_reader {
     const char *suffix; /* ".obj", in any case; NULL: all other files */
     const char *name;
     kd_status (*load)(mesh *out, const char *path, const obj_options *options, job_control *job);
+    bool recentres; /* `load` obeys obj_options.recentre; the others have floats only */
 } mesh_reader;
 
 /* Returns the reader for the suffix of `path`; never NULL. */

@@ -63,6 +63,16 @@ def test_description_cannot_name_outside_files(tmp_path):
     assert allowed.counts["triangles"] == len(FACES)
 
 
+def test_far_scenes_have_an_origin():
+    words = {"kandela": 1, "meshes": [{"box": {"lo": [999999, -1, -1], "hi": [1000001, 1, 1]}, "inward": True}],
+             "lights": [{"kind": "point", "position": [1000000, 0, 0], "power": 1}]}
+    scene = kandela.load_scene(words)
+    assert scene.origin == (1000000, 0, 0)
+    found = kandela.photons(scene, photons=200).indirect["position"]
+    assert len(found) > 50 and (abs(found - [1000000, 0, 0]) < 1.01).all()
+    assert kandela.load_scene("gen:blob:100").origin == (0, 0, 0)
+
+
 def test_names_with_null_characters_are_rejected(tmp_path):
     """Each would else name another file, which exists."""
     (tmp_path / "quad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")

@@ -31,9 +31,28 @@ static const char *const veils =
     "\"material\": \"flint\"}],"
     "\"camera\": {\"eye\": [0, 1.5, 5], \"look_at\": [0, 0.6, 0], \"fov\": 45}}";
 
+/* Lights of all kinds, more than a node of the tree of lights holds, in fog. */
+static const char *const lamps =
+    "{\"kandela\": 1, \"media\": {\"fog\": {\"scattering\": 0.02}}, \"fog\": \"fog\", "
+    "\"materials\": {"
+    "\"front\": {\"diffuse\": 0, \"emission\": [9, 8, 7]},"
+    "\"sides\": {\"diffuse\": 0, \"emission\": [1, 2, 3], \"two_sided\": true}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]]},"
+    "{\"sphere\": {\"centre\": [-1, 1.5, -1], \"radius\": 0.2, \"triangles\": 80}, \"material\": "
+    "\"front\"},"
+    "{\"quad\": [[-2, 3, -1], [-1, 3, -1], [-1, 3, 0], [-2, 3, 0]], \"material\": \"sides\"},"
+    "{\"box\": {\"lo\": [1, 0, 0], \"hi\": [2, 1, 1]}}],"
+    "\"lights\": [{\"kind\": \"directional\", \"direction\": [0, -1, 0.2], \"irradiance\": 0.2},"
+    "{\"kind\": \"point\", \"position\": [1, 2, 1], \"power\": 20},"
+    "{\"kind\": \"spot\", \"position\": [0, 2, 2], \"look_at\": [0, 0, 0], \"inner_degrees\": 10, "
+    "\"outer_degrees\": 30, \"power\": 20}],"
+    "\"camera\": {\"eye\": [0, 1.5, 5], \"look_at\": [0, 0.6, 0], \"fov\": 45}}";
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     file_put_text("veils.json", veils);
+    file_put_text("lamps.json", lamps);
     return 0;
 }
 
@@ -42,6 +61,7 @@ static const char *scene_path(int index) {
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json",
                                         KD_TEST_SOURCE_DIR "/scenes/prism.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
+    if (index == 5) return file_in("lamps.json");
     return index < 4 ? paths[index] : index == 4 ? file_in("veils.json") : NULL;
 }
 

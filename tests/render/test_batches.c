@@ -19,9 +19,9 @@ static void test_result_is_independent_of_batch_size(void **state) {
     render_keeping second = first;
     second.resume = true;
     options.threads = 3;
-    options.target_error = 1e9; /* a target so large that the first batch reaches it */
+    options.target_error = 1e9; /* a target so large that it ends the frame in the fourth batch */
     assert_int_equal(shoot(&resumed, &options, &first), KD_OK);
-    assert_int_equal(resumed.samples_done, 4);
+    assert_int_equal(resumed.samples_done, 16);
     render_close(&resumed);
     options.target_error = 0;
     assert_int_equal(shoot(&resumed, &options, &second), KD_OK);

@@ -354,6 +354,73 @@ static void test_any_scale(void **state) {
     expect_near(mean[2], mean[0], 1e-6 * mean[0]);
 }
 
+/* --- many lamps ------------------------------------------------------------------------------- */
+
+enum { CORRIDOR_WIDTH = 32, CORRIDOR_HEIGHT = 24 };
+
+static shot corridor_shoot(uint32_t lamps, int32_t spp, uint64_t seed) {
+    static const camera view = {{0, 2.5f, 4}, {0, 0.5f, -3}, {0, 1, 0}, 50, 0, 0, 0};
+    const float end = -1.5f * (float)lamps - 2;
+    material made = material_default();
+    fixture_clear(&stage);
+    made.diffuse = vec3_all(0.6f);
+    const uint32_t white = fixture_material(&stage, made);
+    made.diffuse = vec3_all(0);
+    made.emission = vec3_all(18);
+    const uint32_t lamp = fixture_material(&stage, made);
+    fixture_quad(&stage, white, vec3_make(-4, 0, 2), vec3_make(4, 0, 2), vec3_make(4, 0, end),
+                 vec3_make(-4, 0, end));
+    const uint32_t all_white[6] = {white, white, white, white, white, white};
+    fixture_box(&stage, all_white, vec3_make(-1, 0, -4), vec3_make(0, 1, -3), false);
+    for (uint32_t i = 0; i < lamps; ++i) {
+        const float z = -1.5f * (float)i;
+        fixture_quad(&stage, lamp, vec3_make(-0.3f, 3, z - 0.3f), vec3_make(0.3f, 3, z - 0.3f),
+                     vec3_make(0.3f, 3, z + 0.3f), vec3_make(-0.3f, 3, z + 0.3f));
+    }
+    fixture_finish(&stage);
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, "path");
+    options.width = CORRIDOR_WIDTH;
+    options.height = CORRIDOR_HEIGHT;
+    options.spp = spp;
+    options.max_depth = 3;
+    options.seed = seed;
+    const shot taken = shoot(&stage, &view, &options, NULL);
+    assert_int_equal(taken.status, KD_OK);
+    return taken;
+}
+
+/* Squared difference of two samples per pixel and many, over the lower half of the picture, which
+   shows the floor and the box, relative to the square of the latter. */
+static double corridor_error(uint32_t lamps) {
+    shot few = corridor_shoot(lamps, 2, 1), many = corridor_shoot(lamps, 256, 2);
+    const float *a = image_plane(&few.picture, "R"), *b = image_plane(&many.picture, "R");
+    double differences = 0, squares = 0;
+    for (int i = CORRIDOR_WIDTH * CORRIDOR_HEIGHT / 2; i < CORRIDOR_WIDTH * CORRIDOR_HEIGHT; ++i) {
+        const double expected = (double)b[i], difference = (double)a[i] - expected;
+        differences += difference * difference;
+        squares += expected * expected;
+    }
+    image_close(&few.picture);
+    image_close(&many.picture);
+    assert_true(squares > 0);
+    return differences / squares;
+}
+
+/* A choice by power alone has 10 times the error with 33 lamps, and more than 100 times with 200.
+ */
+static void test_many_lamps(void **state) {
+    (void)state;
+    const double expected = corridor_error(32);
+    static const uint32_t counts[] = {33, 200, 2000};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+        const double error = corridor_error(counts[i]);
+        print_message("%u lamps: error %.4f, 32: %.4f\n", counts[i], error, expected);
+        assert_true(error < 2 * expected);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_furnace),
@@ -364,6 +431,7 @@ int main(void) {
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_interruption),
         cmocka_unit_test(test_any_scale),
+        cmocka_unit_test(test_many_lamps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void test_furnace(void **state) {
         strcpy(options.kernel, names[i]);
         expect_near(furnace_mean(&options), 2, 0.02);
     }
-    kd_render_options options = small_options("photon", 16, 4);
+    kd_render_options options = small_options("photon", 16, 16);
     options.final_gather = 8;
     expect_near(furnace_mean(&options), 2, 0.02);
 }

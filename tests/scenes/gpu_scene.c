@@ -94,6 +94,10 @@ static void test_every_array_is_uploaded(void **state) {
     expect_same(host.materials, view->materials, 2 * sizeof(material));
     expect_same(host.lights, view->lights, host.light_count * sizeof(light));
     expect_same(host.light_cdf, view->light_cdf, (host.light_count + 1) * sizeof(float));
+    assert_int_equal(host.light_tree.light_count, 2);
+    expect_same(host.light_tree.nodes, view->light_tree.nodes,
+                host.light_tree.node_count * sizeof(light_node));
+    expect_same(host.light_tree.trails, view->light_tree.trails, 2 * sizeof(uint32_t));
     expect_same(host.triangle_lights, view->triangle_lights, triangles * 4);
     expect_same(rows, view->environment.row_cdf, sizeof rows);
     expect_same(columns, view->environment.column_cdf, sizeof columns);

@@ -37,7 +37,7 @@ fi
 
 # The statistics contain every name that other programs read.
 for name in schema device hash_kind outcome peak_bytes rays seconds.{load,build,hash,film,emit,photon_tree,surface,develop,save} \
-    seconds.{render,write,total} scene.{triangles,materials,lights} tree.{builder,nodes,leaves} \
+    seconds.{render,write,total} scene.{triangles,materials,lights,light_nodes} tree.{builder,nodes,leaves} \
     tree.{references_per_triangle,depth,sah_cost,hash} photons.{emitted,stored,hash} \
     energy_watts.{emitted,absorbed,escaped,ended} image.{hash,mean_radiance}; do
     figure s.json "$name" >/dev/null || expect_fail "the statistics contain $name"

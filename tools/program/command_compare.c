@@ -101,7 +101,7 @@ static const option_group groups[] = {
 
 static const help_pair metrics[] = {
     {"rmse", "root mean square error over pixels and channels"},
-    {"relmse", "mean of (a - b)^2 / (b^2 + 0.01)"},
+    {"relmse", "mean of |a - b|^2 / (|b|^2 + (m / 20)^2); |b|: length of the colour; m: its mean"},
     {"psnr", "peak signal-to-noise ratio, decibels"},
     {"flip", "perceived difference: FLIP of two 8-bit pictures, HDR-FLIP otherwise"},
     {"max", "largest |a - b|"},

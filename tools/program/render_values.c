@@ -5,7 +5,6 @@
 #include "render/integrators/integrators.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
-#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -51,10 +50,10 @@ static const option_row scene_rows[] = {
 
 const option_row camera_rows[] = {
     {OPTION_ROW(camera_values, "eye", OPTION_DOUBLE, eye), .argument = "X,Y,Z", .daily = true,
-     .count = 3, .minimum = -FLT_MAX, .maximum = FLT_MAX, .unit = "scene units",
+     .count = 3, .minimum = -3e38, .maximum = 3e38, .unit = "scene units",
      .help = "camera position"},
     {OPTION_ROW(camera_values, "look-at", OPTION_DOUBLE, look_at), .argument = "X,Y,Z",
-     .daily = true, .count = 3, .minimum = -FLT_MAX, .maximum = FLT_MAX, .unit = "scene units",
+     .daily = true, .count = 3, .minimum = -3e38, .maximum = 3e38, .unit = "scene units",
      .help = "point at the centre of the picture"},
     {OPTION_ROW(camera_values, "up", OPTION_FLOAT, up), .argument = "X,Y,Z", .count = 3,
      .help = "up direction of the camera"},
