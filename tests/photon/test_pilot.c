@@ -81,12 +81,12 @@ static void test_paths_are_bounded_by_the_image(void **state) {
 static void test_a_larger_image_has_more_paths(void **state) {
     (void)state;
     kd_render_options options = options_for("photon");
-    options.width = options.height = 48;
+    options.width = options.height = 32;
     options.photons = 400000;
     options.spp = 1;
     render_result result = render("open.json", &options);
     /* guided, since the lamp is outside of what the camera sees */
-    assert_int_equal(result.frame.photons_emitted, PATHS_PER_GUIDED * 8 * 48 * 48);
+    assert_int_equal(result.frame.photons_emitted, PATHS_PER_GUIDED * 8 * 32 * 32);
     const uint64_t photons = result.frame.photon_hash;
     render_close(&result);
     options.spp = 3; /* the maps do not depend on the number of samples */
