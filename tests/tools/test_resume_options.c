@@ -141,7 +141,11 @@ static kd_status render_once(const stage *stage, const render_values *values, bo
                              uint64_t *hash) {
     render_result result;
     const render_keeping keeping = {.state = state_path, .resume = resume};
-    scene_set_camera(stage->room, &values->view);
+    camera view = scene_camera(stage->room);
+    const double *origin = scene_origin(stage->room);
+    const camera_values before = camera_values_of(&view, origin);
+    camera_values_apply(&view, &before, &values->view, origin);
+    scene_set_camera(stage->room, &view);
     const kd_status status = render_run_kept(&result, stage->room, &values->render, &keeping, NULL);
     if (status != KD_OK) return status;
     *hash = result.image_hash;
@@ -248,7 +252,8 @@ static void test_resume_with_every_option(void **state) {
     kd_render_options_default(&unused);
     assert_int_equal(scene_open(&stage.room, scene_path, &unused, NULL), KD_OK);
     write_map(stage.room);
-    const camera view = scene_camera(stage.room);
+    const camera seen = scene_camera(stage.room);
+    const camera_values view = camera_values_of(&seen, scene_origin(stage.room));
     for (const integrator *const *row = integrators; *row; ++row) {
         render_values base = base_values((*row)->name);
         base.view = view;
