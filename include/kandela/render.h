@@ -221,7 +221,7 @@ KD_API kd_scene_counts kd_scene_count(const kd_scene *scene);
 /* Sets origin[0..2] to the origin of a scene far from (0, 0, 0): what was subtracted, in double
    precision, from all positions of its files, so that those relative to it keep their precision as
    floats. All 0 for other scenes, and if `scene` is NULL. */
-KD_API void kd_scene_origin(const kd_scene *scene, double origin[3]);
+KD_API void kd_scene_origin(const kd_scene *scene, double *origin);
 
 /*************************************** Simple: images **************************************/
 

@@ -99,7 +99,7 @@ kd_scene_counts kd_scene_count(const kd_scene *scene) {
     return counts;
 }
 
-void kd_scene_origin(const kd_scene *scene, double origin[3]) {
+void kd_scene_origin(const kd_scene *scene, double *origin) {
     if (!origin) return;
     for (int i = 0; i < 3; ++i) origin[i] = scene ? scene_origin(scene->held)[i] : 0;
 }

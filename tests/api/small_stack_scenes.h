@@ -61,6 +61,9 @@ static void render_small(const char *path, const char *method) {
     kd_render_options_default(&options);
     OK(kd_scene_load(&scene, path, &options));
     assert_true(kd_scene_count(scene).triangles > 0);
+    double origin[3];
+    kd_scene_origin(scene, origin);
+    assert_true(origin[0] == 0);
     make_small(&options);
     strcpy(options.integrator, method);
     render_with(scene, &options);

@@ -105,11 +105,11 @@ expect_resumed() {
     "$program" render --quiet "${endless[@]}" --passes "$passes" --save-every 1000 -o sppm.pfm
     expect_true "the resumed picture equals that of one process" equals_single sppm
 }
-# The smallest number of passes over all pixels: word 17 of the 18 32-bit words that the state holds
+# The smallest number of passes over all pixels: word 20 of the 22 32-bit words that the state holds
 # per pixel.
 resumed_passes() {
-    tail -c +305 many.pfm.state | od -An -v -tu4 -w72 | awk '
-        NR == 1 || $17 < least {least = $17} END {print least + 2}'
+    tail -c +305 many.pfm.state | od -An -v -tu4 -w88 | awk '
+        NR == 1 || $20 < least {least = $20} END {print least + 2}'
 }
 endless=(box.obj --resolution 24x17 --integrator sppm --photons 1000)
 
