@@ -187,11 +187,17 @@ static void test_cancellation_is_prompt(void **state) {
     unsetenv("KANDELA_IMPORT");
 }
 
-static void *load_one(void *failed) {
+typedef struct import_thread {
+    const char *path;
+    bool failed;
+} import_thread;
+
+static void *load_one(void *context) {
+    import_thread *thread = (import_thread *)context;
     mesh read;
     for (int i = 0; i < 4; ++i) {
-        if (assimp_load(&read, file_in("two.gltf"), NULL) != KD_OK || read.triangle_count != 2)
-            *(int *)failed = 1;
+        if (assimp_load(&read, thread->path, NULL) != KD_OK || read.triangle_count != 2)
+            thread->failed = true;
         mesh_close(&read);
     }
     return NULL;
@@ -201,14 +207,18 @@ static void test_concurrent_imports(void **state) {
     (void)state;
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
-    int failed[THREADS] = {0};
+    import_thread imports[THREADS];
     file_put_text("two.gltf", GLTF("4"));
+    const char *path = file_in("two.gltf");
     alarm(60);
-    for (int i = 0; i < THREADS; ++i)
-        assert_int_equal(pthread_create(&threads[i], NULL, load_one, &failed[i]), 0);
+    for (int i = 0; i < THREADS; ++i) {
+        imports[i].path = path;
+        imports[i].failed = false;
+        assert_int_equal(pthread_create(&threads[i], NULL, load_one, &imports[i]), 0);
+    }
     for (int i = 0; i < THREADS; ++i) {
         pthread_join(threads[i], NULL);
-        assert_int_equal(failed[i], 0);
+        assert_false(imports[i].failed);
     }
     alarm(0);
 }

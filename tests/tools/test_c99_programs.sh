@@ -7,7 +7,7 @@ source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-if nm -D "$build/lib/libkandela.so" | grep -q __asan_init; then
+if nm -D "$build/lib/libkandela.so" | grep -q "__[at]san_init"; then
     echo "skipped: the library is built with sanitizers"
     exit 77
 fi

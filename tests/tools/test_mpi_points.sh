@@ -10,7 +10,7 @@ if ! command -v mpicc mpirun >/dev/null; then
     expect_fail "mpicc and mpirun are installed"
 fi
 export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-if nm -D "$build/lib/libkandela.so" | grep -q __asan_init; then
+if nm -D "$build/lib/libkandela.so" | grep -q "__[at]san_init"; then
     echo "skipped: the library is built with sanitizers"
     exit 77
 fi

@@ -32,6 +32,7 @@ END
 peak_below() { # LIMIT_KIB COMMAND...: expects the peak resident size of COMMAND to be lower
     local most=$1
     shift
+    grep -qa __tsan_init "$program" && most=$((2 * most)) # ThreadSanitizer's shadow memory counts
     python3 - "$most" "$@" <<'END'
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[2:]).returncode

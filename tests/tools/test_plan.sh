@@ -14,7 +14,7 @@ planned=$(sed -n 's/^total *//p' out)
 expect_exit 0 "${render[@]}" "${large[@]}" -o large.pfm --stats large.json
 expect_exit 0 "${render[@]}" --integrator path --resolution 1x1 -o small.pfm --stats small.json
 taken=$(($(peak large.json) - $(peak small.json)))
-if ! grep -qa __asan_init "$program"; then # AddressSanitizer's red zones and quarantine would be counted
+if ! grep -qa "__[at]san_init" "$program"; then # AddressSanitizer's red zones and quarantine would be counted
     expect_true "the rendering takes at most the $planned bytes planned (it took $taken)" test "$taken" -le "$planned"
     expect_true "the rendering takes at least a third of the $planned bytes planned (it took $taken)" test "$((3 * taken))" -ge "$planned"
     expect_exit 0 "${render[@]}" "${large[@]}" --gather 50 --plan
@@ -32,7 +32,7 @@ expect_true "the plan in batches needs at most $half bytes" test "$(sed -n 's/^t
 expect_exit 0 "${render[@]}" "${batched[@]}" -o batches.pfm --stats batches.json
 expect_says err "photons are emitted in 3 batches of 1/3 each"
 taken=$(($(peak batches.json) - $(peak small.json)))
-if ! grep -qa __asan_init "$program"; then
+if ! grep -qa "__[at]san_init" "$program"; then
     expect_true "the rendering in batches takes at most the $half bytes allowed (it took $taken)" test "$taken" -le "$half"
 fi
 expect_exit 4 "${render[@]}" "${large[@]}" --max-memory 1M -o none.pfm
