@@ -47,8 +47,8 @@ static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes)
     return KD_OK;
 }
 
-/* Copies an array in device memory to the host: *copy, or NULL if the array is on the host. NULL
-   and 0 bytes are allowed. */
+/* Sets *copy to a host copy of an array in device memory, or to NULL if the array is on the host.
+   `array` may be NULL, and `bytes` 0. */
 static kd_status host_copy(host_arrays *arrays, const void *array, uint64_t bytes, void **copy) {
     *copy = NULL;
     if (is_on_host(array, bytes)) return KD_OK;
@@ -404,9 +404,8 @@ static kd_status copy_to_host(host_arrays *arrays, const kd_points *tree, points
     } else {
         KD_TRY(host_arrays_out(arrays, (void **)&rows->offsets, offset_bytes));
     }
-    if (keep)
-        return device_stream_wait(arrays->stream); /* the streams of other devices do not
-                                                      wait */
+    /* The streams of other devices do not wait for this one. */
+    if (keep) return device_stream_wait(arrays->stream);
     KD_TRY(host_arrays_points(arrays, &query->points));
     KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
     KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));

@@ -14,7 +14,7 @@ planned=$(sed -n 's/^total *//p' out)
 expect_exit 0 "${render[@]}" "${large[@]}" -o large.pfm --stats large.json
 expect_exit 0 "${render[@]}" --integrator path --resolution 1x1 -o small.pfm --stats small.json
 taken=$(($(peak large.json) - $(peak small.json)))
-if ! grep -qa "__[at]san_init" "$program"; then # AddressSanitizer's red zones and quarantine would be counted
+if ! grep -qa "__[at]san_init" "$program"; then # red zones, quarantine and shadow memory would be counted
     expect_true "the rendering takes at most the $planned bytes planned (it took $taken)" test "$taken" -le "$planned"
     expect_true "the rendering takes at least a third of the $planned bytes planned (it took $taken)" test "$((3 * taken))" -ge "$planned"
     expect_exit 0 "${render[@]}" "${large[@]}" --gather 50 --plan
