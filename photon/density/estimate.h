@@ -279,11 +279,12 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
            fabsf(height) <= ESTIMATE_PRECOMPUTED_HEIGHT * distance;
 }
 
-/* Returns true if the record of this photon, at this squared distance, applies to the point. */
+/* Returns true if the record of this photon, at this squared distance, applies to the point.
+   `scene`: its surfaces may hide the photon; NULL: none does. */
 KD_FN bool irradiance_applies(float reach2, float dist2, const photon *landed,
                               const estimate_point *at, const scene_view *scene) {
     if (!(dist2 < fabsf(reach2))) return false;
-    return reach2 > 0 ||
+    return reach2 > 0 || !scene ||
            !visibility_hides(scene, at->position, at->normal, landed->position, landed->normal);
 }
 

@@ -13,6 +13,9 @@ extern "C" {
 
 enum { PROBE_ROUNDS = 32, PROBE_SHADOW_RAYS = 2 };
 #define PROBE_PASSED_ON 0.9f
+/* Least cosine of a shadow ray: light sources in the plane of the probe, to the rounding of their
+   points, are not seen. */
+#define PROBE_GRAZING 1e-3f
 /* Sides with a lower brightness are unlit. */
 #define PROBE_DARK 0.1f
 /* Rays that find out whether something stands near a probe, and their slope; points that are tested
@@ -65,7 +68,7 @@ KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place
     const light_sample drawn =
         light_draw(scene, at.position, place->axes.normal, rng_draw(key, which, 0));
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return false;
-    if (!(vec3_dot(drawn.direction, place->axes.normal) > 0)) return false;
+    if (!(vec3_dot(drawn.direction, place->axes.normal) > PROBE_GRAZING)) return false;
     return path_visibility(scene, SCENE_TREE, light_shadow_ray(&at, &drawn), true, &rays) > 0;
 }
 

@@ -63,8 +63,8 @@ const option_row render_method_rows[] = {
      .help = "time limit (at least 1 sample per pixel); 0: none"},
     {OPTION("target-error", OPTION_DOUBLE, target_error), .argument = "E", .initial = "0",
      ANY_LENGTH, FREE,
-     .help = "stop early, before spp or passes, at this relative error (root of relMSE) for what "
-             "the samples have met, such as 0.05; 0: off"},
+     .help = "stop early at this relative error (root of relMSE) of what the samples have met, such "
+             "as 0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
      .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536, DAILY,
      .help = "maximum hits and scattering events per path"},
