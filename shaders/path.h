@@ -23,6 +23,8 @@
 #include "shaders/transmittance.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
+/* Wavefronts count no more scattering events than these. */
+enum { PATH_SCATTERED_MAX = 127 };
 /* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
 enum {
     PATH_DRAW_CAMERA = 0,
@@ -38,6 +40,9 @@ typedef struct path_options {
     /* maximum number of vertices: surfaces, including the emitting one, and scattering events in
        media */
     int32_t max_depth;
+    /* maximum number of specular events, at mirrors and smooth glass, less that of the others;
+       0: no limit. Light that total reflection traps in glass would hold up wavefronts. */
+    int32_t max_specular;
     /* maximum number of scattering events other than at mirrors and smooth glass; 1: direct light
        only */
     int32_t scatterings;
@@ -351,13 +356,21 @@ typedef enum path_turn {
     PATH_SCATTERS_IN_VOLUME /* in a medium, at state->place */
 } path_turn;
 
+/* Returns true if the surface at the end of the path's ray number `depth` is the last one. */
+KD_FN bool path_depth_is_over(const path_options *options, const path_state *state, int32_t depth) {
+    const int32_t scattered = state->scattered < PATH_SCATTERED_MAX ? state->scattered : depth;
+    return depth >= options->max_depth ||
+           (options->max_specular && depth - 2 * scattered >= options->max_specular);
+}
+
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
    or state->in_volume. Sets *at to the surface; its triangle is KD_NONE if there is none, and after
    the first hit it is defined only if the path scatters there. Sets *sent to the contribution of
    the environment or of the surface's emission. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
                             int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
-    const bool last = depth == options->max_depth || state->scattered >= options->scatterings;
+    const bool last =
+        path_depth_is_over(options, state, depth) || state->scattered >= options->scatterings;
     *sent = vec3_all(0);
     at->triangle = KD_NONE;
     if (state->in_volume) {

@@ -133,6 +133,8 @@ typedef struct kd_render_options {
                                     bytes, including what decoding needs; 0: a quarter of the
                                     machine's memory. Loading a scene that needs more returns
                                     KD_ERROR_MEMORY. Scene files cannot set this option */
+    int32_t max_specular; /* maximum number of mirror reflections and refractions in smooth glass of
+                             a path, less its other scattering events; 0: no limit but max_depth */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -82,9 +82,10 @@ const photon_media_row *photon_media_named(const char *name);
 
 /* Defaults of photon map options. */
 
-#define PHOTONS_DEFAULT 200000 /* photons to store in a map */
-#define GATHER_DEFAULT 50      /* k, the number of photons of an estimate */
-#define MAX_DEPTH_DEFAULT 255  /* maximum number of surfaces of a path */
+#define PHOTONS_DEFAULT 200000  /* photons to store in a map */
+#define GATHER_DEFAULT 50       /* k, the number of photons of an estimate */
+#define MAX_DEPTH_DEFAULT 255   /* maximum number of surfaces of a path */
+#define MAX_SPECULAR_DEFAULT 32 /* maximum number of specular events, less that of the others */
 
 #ifdef __cplusplus
 }

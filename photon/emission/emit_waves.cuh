@@ -41,7 +41,7 @@ struct photon_store {
     /* x: index in the batch, KD_NONE if empty
        y: step | layers << 16 | kind << 25
        z: bounce | landed << 8 | light << 16
-       w: medium */
+       w: medium (24 bits, extended by its sign) | scattered << 24 */
     uint4 *ids;
 };
 
@@ -103,11 +103,11 @@ __device__ __forceinline__ void store_photon(const photon_store &store, uint32_t
     const emitted_photon &flying = photon.state.flying;
     store_ray(store.rays, at, flying.ray);
     store.power[at] = with_fourth(flying.power, flying.wavelength);
-    store.ids[at] =
-        make_uint4(photon.path,
-                   photon.state.step | photon.state.layers << 16 |
-                       (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
-                   photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.medium);
+    store.ids[at] = make_uint4(photon.path,
+                               photon.state.step | photon.state.layers << 16 |
+                                   (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
+                               photon.state.bounce | photon.landed << 8 | flying.light << 16,
+                               (flying.medium & 0xffffffu) | photon.state.scattered << 24);
 }
 
 __device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
@@ -121,12 +121,13 @@ __device__ __forceinline__ wave_photon load_photon(const photon_store &store, ui
     flying.power = first_three(power);
     flying.wavelength = power.w;
     flying.light = ids.z >> 16;
-    flying.medium = ids.w;
+    flying.medium = (uint32_t)((int32_t)(ids.w << 8) >> 8);
     photon.path = ids.x;
     photon.landed = ids.z >> 8 & 0xffu;
     photon.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
     photon.state.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
     photon.state.bounce = ids.z & 0xffu;
+    photon.state.scattered = ids.w >> 24;
     photon.state.step = ids.y & EMIT_STEP_MAX;
     photon.state.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
     return photon;

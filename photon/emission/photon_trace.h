@@ -54,6 +54,8 @@ typedef struct photon_filter {
     uint32_t in_media; /* the same for photons scattered by media */
     /* maximum number of surfaces and scatterings in media of a path, up to 255 */
     uint32_t max_depth;
+    /* maximum number of specular events less that of the others; 0: no limit */
+    uint32_t max_specular;
     bool only_specular; /* end at the first scattering that is not specular: for caustics only */
     bool beams; /* in media, store whole path segments as beams instead of scattering points */
 } photon_filter;
@@ -158,6 +160,7 @@ typedef struct photon_path {
     emitted_photon flying;
     photon_kind kind;      /* determined by the surfaces met so far */
     uint32_t bounce, step; /* surfaces met, without and with cut-outs that were passed */
+    uint32_t scattered;    /* events that were not specular */
     uint32_t layers;       /* cut-outs passed since the last surface */
 } photon_path;
 
@@ -171,7 +174,7 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
             transmittance_around(scene, SCENE_TREE, state->flying.ray, &ledger->rays);
     state->key = rng_key_make(emission->seed, emission->pass, path);
     state->kind = PHOTON_DIRECT;
-    state->bounce = state->step = state->layers = 0;
+    state->bounce = state->step = state->scattered = state->layers = 0;
     ledger->emitted = photon_watts(state->flying.power);
     return true;
 }
@@ -199,6 +202,7 @@ KD_FN bool photon_path_scatter(const photon_filter *filter, const surface *at, b
         photon_roulette(flying->power, scattered,
                         rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
     if (vec3_is_zero(flying->power)) return false;
+    if (!next.specular) ++state->scattered;
     if (next.transmitted && at->beyond != MEDIUM_SAME) flying->medium = at->beyond;
     flying->ray = surface_leave(at, next.direction, INFINITY);
     return true;
@@ -219,7 +223,9 @@ typedef enum photon_turn {
 /* Returns true if the path has reached its maximum depth. */
 KD_FN bool photon_path_is_over(const photon_filter *filter, const photon_path *state,
                                photon_ledger *ledger) {
-    if (state->bounce < filter->max_depth) return false;
+    if (state->bounce < filter->max_depth &&
+        !(filter->max_specular && state->bounce >= filter->max_specular + 2 * state->scattered))
+        return false;
     ledger->cut += photon_watts(state->flying.power);
     return true;
 }
@@ -298,6 +304,7 @@ KD_FN bool photon_path_stray(const scene_view *scene, const photon_filter *filte
         return false;
     }
     state->kind = PHOTON_INDIRECT;
+    ++state->scattered;
     photon_scatter(scene, flying, state->key, state->step);
     return vec3_largest(flying->power) > 0;
 }

@@ -19,6 +19,7 @@ photon_options photon_options_default(void) {
     memset(&options, 0, sizeof options);
     options.photons = options.caustics = options.volume_photons = PHOTONS_DEFAULT;
     options.max_depth = MAX_DEPTH_DEFAULT;
+    options.max_specular = MAX_SPECULAR_DEFAULT;
     options.gather = GATHER_DEFAULT;
     options.kernel = PHOTON_KERNEL_CONE;
     options.tiles = true;

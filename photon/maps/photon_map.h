@@ -37,6 +37,7 @@ typedef struct photon_options {
     uint64_t caustics;       /* photons to store in the caustic map */
     uint64_t volume_photons; /* photons to store in the media map, if some medium scatters light */
     uint32_t max_depth;      /* surfaces that a photon may meet; at most 255 are followed */
+    uint32_t max_specular;   /* as in photon_filter */
     uint32_t gather;         /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
     photon_kernel kernel;

@@ -51,6 +51,7 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
     order.filter.kinds = kinds;
     order.filter.max_depth =
         options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
+    order.filter.max_specular = options->max_specular;
     order.target = target;
     order.batch_paths = options->batch_paths;
     order.comm = options->comm;

@@ -66,6 +66,7 @@ kd_status photons_emit(photon_file *out, scene *scene, const kd_render_options *
     options.volume_photons =
         render_options->media_photons ? render_options->media_photons : render_options->photons;
     options.max_depth = (uint32_t)render_options->max_depth;
+    options.max_specular = (uint32_t)render_options->max_specular;
     out->scene = scene_hash(&view);
     memcpy(out->origin, view.origin, sizeof out->origin);
     KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, job));

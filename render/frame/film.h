@@ -62,9 +62,9 @@ uint64_t film_picture_bytes(uint64_t pixels);
         media (double)
      160 frame.carried, 16 doubles
      288 hash of the pixels  296 hash of the 296 bytes before
-   Each pixel: radiance (3 doubles), squares (double), sums over its samples; first (3), a mean
-   (pixel.h), and the sums alpha, depth, normal (3), albedo (3) (floats); samples, hits, 0 (uint32).
-   Hashes are XXH3. */
+   Each pixel: radiance (3 doubles), squares (double), sums over its samples; first (3), a sum over
+   some of them (pixel.h), and the sums alpha, depth, normal (3), albedo (3) (floats); samples,
+   hits, 0 (uint32). Hashes are XXH3. */
 
 /* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
 uint64_t state_identity(const frame *frame);

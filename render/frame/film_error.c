@@ -87,7 +87,7 @@ static void add_pixel(const error_work *work, int32_t x, int32_t y, row_sums *su
     const double samples = pixel->samples, part = part_below(pixel->samples);
     double own = 0, first_square = 0, rest_square = 0, difference = 0;
     for (int c = 0; c < 3; ++c) {
-        const double mean = pixel->radiance[c] / samples, first = (double)pixel->first[c];
+        const double mean = pixel->radiance[c] / samples, first = (double)pixel->first[c] / part;
         const double rest = (pixel->radiance[c] - first * part) / (samples - part);
         own += mean * mean;
         first_square += first * first;

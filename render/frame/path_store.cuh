@@ -134,7 +134,7 @@ __device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-enum { SCATTERED_MAX = 127, DEPTH_MAX = (1 << 24) - 1 };
+enum { DEPTH_MAX = (1 << 24) - 1 };
 
 struct wave_path {
     path_state state;
@@ -145,7 +145,8 @@ struct wave_path {
 __device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
                                            const wave_path &p) {
     const path_state &s = p.state;
-    const uint32_t scattered = s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
+    const uint32_t scattered =
+        s.scattered < PATH_SCATTERED_MAX ? (uint32_t)s.scattered : PATH_SCATTERED_MAX;
     store_ray(store.rays, at, s.ray);
     store.throughput[at] = with_fourth(s.throughput, s.pdf);
     store.from[at] = with_fourth(s.from, s.eta_scale);

@@ -164,7 +164,7 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
     w->range = *range;
     w->options = *options;
     if (w->options.max_depth > DEPTH_MAX) w->options.max_depth = DEPTH_MAX;
-    assert(options->scatterings <= SCATTERED_MAX || options->scatterings == INT32_MAX);
+    assert(options->scatterings <= PATH_SCATTERED_MAX || options->scatterings == INT32_MAX);
     w->pixels = frame->device_frame->pixels;
     w->counts = frame->device_frame->counts;
     w->across = (uint32_t)(range->width + 7) / 8;

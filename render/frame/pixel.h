@@ -190,7 +190,7 @@ KD_FN void pixel_weigh(const pixel_view *view, int32_t x, int32_t y, uint32_t nu
 typedef struct film_pixel {
     double radiance[3];
     double squares; /* sum of the squares of all channels, for film_error */
-    float first[3]; /* mean radiance of the first 2^k samples, the largest such number below
+    float first[3]; /* sum of the radiance of the first 2^k samples, the largest such number below
                        `samples`; for film_error */
     float alpha;
     float depth, normal[3], albedo[3]; /* sums over the samples that hit a surface */
@@ -206,7 +206,7 @@ KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
 /* Adds a sample; one that is not finite is added as black, and the function returns false. */
 KD_FN bool film_pixel_add(film_pixel *pixel, const pixel_sample *sample) {
     if ((pixel->samples & (pixel->samples - 1)) == 0 && pixel->samples)
-        for (int c = 0; c < 3; ++c) pixel->first[c] = (float)(pixel->radiance[c] / pixel->samples);
+        for (int c = 0; c < 3; ++c) pixel->first[c] = (float)pixel->radiance[c];
     ++pixel->samples;
     const bool finite = vec3_is_finite(sample->radiance);
     if (finite) {

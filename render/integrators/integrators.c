@@ -21,6 +21,7 @@ static kd_status prepare(frame *prepared, int32_t scatterings) {
     path_options *options;
     KD_TRY(KD_RESERVE_ZEROED(options, 1));
     options->max_depth = prepared->options->max_depth;
+    options->max_specular = prepared->options->max_specular;
     options->scatterings = scatterings;
     options->cutouts = integrator_has_cutouts(prepared->scene);
     options->clamp = prepared->options->clamp;
@@ -86,6 +87,7 @@ static kd_status whitted_prepare(frame *prepared) {
     KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "`radius` is %g; expected 0 or more", (double)radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     state->path.max_depth = prepared->options->max_depth;
+    state->path.max_specular = prepared->options->max_specular;
     state->path.scatterings = 1;
     state->path.cutouts = integrator_has_cutouts(prepared->scene);
     /* a tenth of the scene's diagonal, so that closed interiors are not black */

@@ -60,6 +60,7 @@ static kd_status light_prepare(frame *prepared) {
     state->eye.height = options->height;
     state->eye.max_depth =
         options->max_depth < LIGHT_DEPTH_MAX ? options->max_depth : LIGHT_DEPTH_MAX;
+    state->eye.max_specular = options->max_specular;
     state->eye.cutouts = integrator_has_cutouts(scene);
     state->straight.max_depth = state->straight.scatterings = 1;
     state->straight.cutouts = state->eye.cutouts;

@@ -23,7 +23,8 @@ extern "C" {
 typedef struct light_eye {
     camera view;
     int32_t width, height;
-    int32_t max_depth; /* maximum number of surfaces between light and camera */
+    int32_t max_depth;    /* maximum number of surfaces between light and camera */
+    int32_t max_specular; /* as in path_options */
     bool cutouts;
 } light_eye;
 
@@ -53,13 +54,16 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
 
 /* Advances to the next vertex, on a surface or in a medium; returns false if the path has ended. */
 KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
-    const photon_filter all = {0, 0, 0, false, false};
+    const photon_filter all = {0, 0, 0, 0, false, false};
     photon_path *photon_state = &path->photon_state;
     photon_ledger discarded;
     ray_hit hit;
     bool in_volume;
     memset(&discarded, 0, sizeof discarded);
-    if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
+    if (path->over || (int32_t)path->landed + 1 >= eye->max_depth ||
+        (eye->max_specular &&
+         (int32_t)path->landed + 1 - 2 * (int32_t)photon_state->scattered >= eye->max_specular))
+        return false;
     if (path->landed > 0 &&
         !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &discarded))
         return false;

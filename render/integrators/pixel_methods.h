@@ -103,7 +103,8 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
                          whitted_tree *tree, const whitted_ray *ray, rng_key key) {
     path_state state = whitted_arrive(scene, tree, ray);
     const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->result);
-    const bool last = ray->depth + 1 >= options->max_depth;
+    const bool last = ray->depth + 1 >= options->max_depth ||
+                      (options->max_specular && ray->depth + 1 >= options->max_specular);
     tree->step = state.step;
     vec3 seen = vec3_all(0);
     if (state.in_volume) {

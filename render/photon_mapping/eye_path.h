@@ -249,7 +249,7 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, l
    its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
 KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
                              eye_path *path, surface *at, float *travelled) {
-    if (path->depth >= photons->path.max_depth) return false;
+    if (path_depth_is_over(&photons->path, &path->state, path->depth)) return false;
     ++path->depth;
     const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
@@ -299,7 +299,8 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
     surface at;
     while (eye_through_lenses(world, photons, path, &at, &travelled)) {
         const vec3 wo = vec3_negate(path->state.ray.direction);
-        const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
+        const bool near = travelled < photons->near &&
+                          !path_depth_is_over(&photons->path, &path->state, path->depth);
         eye_add_direct(world, photons, path, &at, wo, near);
         if (!near) {
             eye_add(path, photon_far_radiance(photons, &at, wo));
@@ -430,7 +431,8 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode 
    of a smooth coat. */
 KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path, const surface *at, vec3 wo) {
-    eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
+    eye_add_direct(world, photons, path, at, wo,
+                   !path_depth_is_over(&photons->path, &path->state, path->depth));
     eye_add_maps(path, photons, mode, at, wo);
     /* gather_waves.cu traces the gather rays */
     if (mode == LOOKUP_DEFERRED && photons->final_gather) return;

@@ -131,7 +131,8 @@ __device__ __forceinline__ void eye_sample_light(const scene_view &scene,
     }
     as_listed<diffuse>(shaded.at);
     shadow_request request;
-    const bool mis = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
+    const bool mis =
+        !shaded.lands || !path_depth_is_over(&photons.path, &state, (int32_t)shaded.path.depth);
     const bool has_light =
         path_sample_light_at(&scene, &shaded.at, eye_of(shaded), state.medium, mis,
                              sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
@@ -160,7 +161,7 @@ __device__ __forceinline__ bool eye_continues(const photon_view &photons, const 
                            !(shaded.lands && state.specular);
         if (shaded.lands) shaded.part = EYE_DRAWN_HALF;
     }
-    return shaded.continues && depth < photons.path.max_depth;
+    return shaded.continues && !path_depth_is_over(&photons.path, &state, depth);
 }
 
 /* Data flow: as wave_shade; reads the paths of the lists and their hits; writes radiance, first

@@ -157,7 +157,7 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
         uint32_t number, word;
         wave_path p = load_eye_path(slots.landed, slot, &number, &word);
         const int32_t depth = (int32_t)p.depth++;
-        if (depth >= photons.path.max_depth) continue;
+        if (path_depth_is_over(&photons.path, &p.state, depth)) continue;
         const rng_block random =
             sobol_draw(gather_key(slots, photons, ray), p.state.step, EYE_DRAW_GATHER);
         if (!path_scatter(&p.state, &lookup.at, lookup.wo, depth, random) || p.state.specular)
@@ -212,7 +212,7 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
     shaded.is_valid = true;
     shaded.lands = surface_holds_photons(&shaded.at);
     shaded.near = shaded.lands && shaded.travelled < photons.near &&
-                  (int32_t)shaded.path.depth < photons.path.max_depth;
+                  !path_depth_is_over(&photons.path, &state, (int32_t)shaded.path.depth);
 }
 
 /* Samples a light for direct light. */
@@ -268,7 +268,7 @@ __device__ __forceinline__ bool gather_continues(const photon_view &photons,
         return false;
     shaded.emission = shaded.lands && !state.specular;
     if (shaded.emission) shaded.travelled = 0;
-    return depth < photons.path.max_depth;
+    return !path_depth_is_over(&photons.path, &state, depth);
 }
 
 template <bool diffuse>

@@ -37,6 +37,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
     out->volume_photons = options->media_photons ? options->media_photons : options->photons;
     out->max_depth = (uint32_t)options->max_depth;
+    out->max_specular = (uint32_t)options->max_specular;
     out->gather = (uint32_t)options->gather;
     out->radius = options->radius;
     return KD_OK;
@@ -266,6 +267,7 @@ static kd_status photon_prepare(frame *prepared) {
     state->options.comm = prepared->comm;
     state->options.distributed = prepared->distributed;
     state->view.path.max_depth = options->max_depth;
+    state->view.path.max_specular = options->max_specular;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
     state->view.final_gather = (uint32_t)options->final_gather;

@@ -64,7 +64,10 @@ __device__ __forceinline__ bool add_slot(const photon_view &photons, const film_
         seen.radiance =
             vec3_add(seen.radiance, gathered(&photons, work, work.slots.first_request[slot]));
     pixel_weigh(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, work.slots.camera_sample, &seen);
-    return film_pixel_add(to, &seen);
+    film_pixel sum = *to; /* all loads at once */
+    const bool finite = film_pixel_add(&sum, &seen);
+    *to = sum;
+    return finite;
 }
 
 __global__

@@ -133,6 +133,7 @@ static kd_status follow_all(pilot *work, const photon_options *trial) {
     work->view.beams = photon_maps_beams(&maps);
     work->view.tiles = photon_maps_tiles(&maps);
     work->view.path.max_depth = frame->options->max_depth;
+    work->view.path.max_specular = frame->options->max_specular;
     work->view.path.scatterings = INT32_MAX;
     work->view.path.cutouts = integrator_has_cutouts(frame->scene);
     work->has_media = maps.media.count > 0;

@@ -158,6 +158,7 @@ static kd_status progressive_prepare(frame *prepared) {
     state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* only fixed radii are used */
     state->view.path.max_depth = options->max_depth;
+    state->view.path.max_specular = options->max_specular;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
     KD_TRY_GOTO(

@@ -63,11 +63,15 @@ const option_row render_method_rows[] = {
      .help = "time limit (at least 1 sample per pixel); 0: none"},
     {OPTION("target-error", OPTION_DOUBLE, target_error), .argument = "E", .initial = "0",
      ANY_LENGTH, FREE,
-     .help = "stop early at this relative error (root of relMSE) of what the samples have met, such "
-             "as 0.05; 0: off"},
+     .help =
+         "stop early at this relative error (root of relMSE) of what the samples have met, such "
+         "as 0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
      .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536, DAILY,
      .help = "maximum hits and scattering events per path"},
+    {OPTION("max-specular", OPTION_INT32, max_specular), .argument = "N",
+     .initial = TEXT_OF(MAX_SPECULAR_DEFAULT), .minimum = 0, .maximum = 65536,
+     .help = "maximum mirror reflections and refractions per path, less other events; 0: no limit"},
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
      .help = "path: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
