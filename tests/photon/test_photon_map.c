@@ -147,7 +147,7 @@ static void test_batched_paths_match_single_paths(void **state) {
         const float radius = 0.5f * vec3_length(vec3_sub(scene->view.box.hi, scene->view.box.lo));
         const photon_order order = {
             .emission = photon_emission_make(7, (uint32_t)which, centre, radius, false),
-            .filter = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
+            .filter = {~0u, ~0u, which < 2 ? 32 : 3, 0, which == 2, false},
             .target = 5000};
         photon_list list;
         uint64_t at = 0, rays = 0;

@@ -183,7 +183,8 @@ expect_value '"time limit"' time.json outcome
 expect_says err "the time limit ended emission after"
 # Emission also ends under a sky over the whole scene, where caustic photons are rare, and the
 # picture is written. The limit of 30 s leaves AddressSanitizer time to mark the photons' memory;
-# all 600 million photons would take minutes.
+# all 600 million photons would take minutes. On a fast machine the picture needs no more photons
+# before the time is over, and the rendering is complete.
 cat >sky.json <<'J'
 {"kandela": 1, "environment": {"radiance": [1, 1, 1.2]},
  "materials": {"coat": {"kind": "plastic", "diffuse": [0.5, 0.3, 0.1]}},
@@ -194,7 +195,8 @@ J
 for method in photon sppm; do
     KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "$program" render sky.json --integrator "$method" --time 1 -o "$method.pfm" \
         --stats time.json
-    expect_value '"time limit"' time.json outcome
+    expect_true "$method ends by the time limit or the needs of the picture" python3 -c \
+        "import json; exit(json.load(open('time.json'))['outcome'] not in ('time limit', 'complete'))"
     expect_says err "of 300000000 photons"
     expect_true "$method ends near its time limit" python3 -c \
         "import json; s = json.load(open('time.json'))['seconds']; exit(not s['emit'] + s['photon_tree'] + s['render'] < 30)"
