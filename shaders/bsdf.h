@@ -92,6 +92,7 @@ KD_FN bool material_passes_on(const material *made, const principled *layers) {
 /* Returns the colour for albedo images. */
 KD_FN vec3 surface_albedo(const surface *at) {
     if (at->kind == MATERIAL_GLASS) return vec3_all(1);
+    if (at->kind == MATERIAL_PRINCIPLED && vec3_is_zero(at->diffuse)) return at->specular;
     return at->kind == MATERIAL_MIRROR || at->kind == MATERIAL_CONDUCTOR ? at->specular
                                                                          : at->diffuse;
 }

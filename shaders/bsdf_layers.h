@@ -137,7 +137,8 @@ KD_FN principled_side principled_side_of(const surface *at, const frame3 *axes, 
     made.facets.x = layers->alpha_u;
     made.facets.y = layers->alpha_v;
     made.base.kind = MATERIAL_PLASTIC;
-    made.base.diffuse = made.base.specular = at->diffuse;
+    made.base.diffuse = at->diffuse;
+    made.base.specular = at->specular;
     made.base.alpha = at->alpha > 0 ? ggx_ellipse_mean(made.facets) : 0;
     made.base.ior = layers->coat_index;
     made.base.metallic = made.passes < 1 ? float_min(at->metallic / (1 - made.passes), 1) : 0;
@@ -266,7 +267,7 @@ KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
         const float wide_product = principled_lack_wide(side, alpha, side->wo.z) *
                                    principled_lack_wide(side, alpha, wi.z) /
                                    (KD_PI * lack.wide_mean);
-        const vec3 colour = vec3_along(vec3_all(1 - metal), metal, side->base.diffuse);
+        const vec3 colour = vec3_along(vec3_all(1 - metal), metal, side->base.specular);
         sum = vec3_along(sum, wide_product, colour);
     }
     return sum;

@@ -65,9 +65,10 @@ KD_FN void opaque_odds(opaque_layers *layers, float upper, float spread, float b
     layers->upper_odds = (1 - layers->spread_odds) * rest;
 }
 
-KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
+/* `metal_colour`: normal reflectance of the metallic part. */
+KD_FN opaque_layers opaque_layers_with(const surface *at, vec3 wo, vec3 metal_colour) {
     opaque_layers layers;
-    layers.normal_reflectance = at->specular;
+    layers.normal_reflectance = metal_colour;
     layers.metal = 1;
     layers.eta = 1;
     layers.coat_reflectance = 0;
@@ -81,7 +82,6 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     }
     float body = 0;
     if (at->kind == MATERIAL_PLASTIC) {
-        layers.normal_reflectance = at->diffuse; /* the base colour of the metal */
         layers.metal = at->metallic;
         layers.eta = float_max(at->ior, 1);
         layers.coat_reflectance = coat_reflectance(at->alpha, wo.z, layers.eta);
@@ -98,6 +98,11 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
                  vec3_luminance(energy_metal_albedo(at->alpha, wo.z, layers.normal_reflectance));
     opaque_odds(&layers, upper, spread, body);
     return layers;
+}
+
+/* The metallic part of plastic has its base colour. */
+KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
+    return opaque_layers_with(at, wo, at->kind == MATERIAL_PLASTIC ? at->diffuse : at->specular);
 }
 
 /* Returns the fraction of light from `cosine` that passes a coat with reflectance `reflected`. With

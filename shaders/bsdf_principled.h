@@ -48,11 +48,11 @@ KD_FN vec3 principled_spread(const principled_side *side, vec3 wi, vec3 reflecta
     return energy_long_evaluate(side->facets, side->wo, wi, reflectance);
 }
 
-/* opaque_layers_of with the alpha that wo sees. */
+/* The layers with the alpha that wo sees. */
 KD_FN opaque_layers principled_layers(const principled_side *side) {
     surface seen = side->base;
     if (seen.alpha > 0) seen.alpha = principled_alpha(side, side->wo);
-    return opaque_layers_of(&seen, side->wo);
+    return opaque_layers_with(&seen, side->wo, seen.specular);
 }
 
 KD_FN vec3 principled_base_evaluate(const principled_side *side, const opaque_layers *layers,

@@ -154,7 +154,7 @@ typedef enum material_kind {
     MATERIAL_GLASS = 2,
     MATERIAL_CONDUCTOR = 3, /* GGX, Schlick with normal reflectance `specular` */
     /* GGX dielectric coat over Lambertian `diffuse`; the fraction `metallic` is a GGX conductor
-       with `diffuse` as normal reflectance */
+       with `diffuse` as normal reflectance (principled: `specular`, with MATERIAL_SPECULAR) */
     MATERIAL_PLASTIC = 4,
     /* plastic that transmits the fraction `transmission` of its `principled` record, under a clear
        coat, under sheen */
@@ -178,7 +178,9 @@ typedef enum material_flags {
     MATERIAL_PASSES = 1, /* principled: its transmission may be above 0 */
     MATERIAL_THIN = 2, /* principled: a thin sheet, which does not refract and encloses no medium */
     MATERIAL_UNLIT = 4, /* `emission` is visible to the camera but lights nothing */
-    MATERIAL_MASK = 8   /* opacity, texture included, is 1 from MATERIAL_MASK_AT on, else 0 */
+    MATERIAL_MASK = 8,  /* opacity, texture included, is 1 from MATERIAL_MASK_AT on, else 0 */
+    MATERIAL_VERTEX_OPACITY = 16, /* vertex colours may reduce the opacity */
+    MATERIAL_SPECULAR = 32 /* principled: the metallic part reflects `specular`, not `diffuse` */
 } material_flags;
 
 #define MATERIAL_MASK_AT 0.5f
@@ -263,6 +265,12 @@ KD_FN material material_default(void) {
     made.medium = KD_NONE;
     made.medium_outside = MEDIUM_FOG;
     return made;
+}
+
+/* Returns true if the surface may be skipped at some point: it is a cut-out or a veil. */
+KD_FN bool material_has_cutouts(const material *made) {
+    return made->opacity < 1 || made->opacity_map != KD_NONE ||
+           (made->flags & MATERIAL_VERTEX_OPACITY);
 }
 
 /* Returns true if the material refracts light into what is behind it. */

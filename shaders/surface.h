@@ -29,6 +29,7 @@ typedef struct surface {
     uint32_t triangle, material;
     /* The material at this point, textures applied. */
     int32_t kind; /* material_kind */
+    /* specular: of principled surfaces, normal reflectance of the metallic part */
     vec3 diffuse, specular, transmission;
     vec3 emission; /* W/(sr m^2) towards the side that was hit; zero on a back that does not emit */
     float alpha;   /* GGX alpha; 0: smooth */
@@ -204,10 +205,12 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
     surface_dress(at, scene, uv);
     surface_tint(at, scene, hit);
-    if (at->kind == MATERIAL_PRINCIPLED)
+    const material *made = scene->materials + at->material;
+    if (at->kind == MATERIAL_PRINCIPLED) {
+        if (!(made->flags & MATERIAL_SPECULAR)) at->specular = at->diffuse;
         at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
                                        at->ior);
-    const material *made = scene->materials + at->material;
+    }
     const bool mapped = made->normal_map != KD_NONE || made->bump_map != KD_NONE;
     if (mapped || surface_is_clear(at)) at->smooth_height = 0;
     if (at->kind != MATERIAL_DIFFUSE)

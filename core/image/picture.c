@@ -33,6 +33,8 @@ picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "BM", 2)) return PICTURE_BMP;
     if (begins(file, "#?", 2)) return PICTURE_HDR;
     if (begins(file, "\x76\x2f\x31\x01", 4)) return PICTURE_EXR;
+    if (begins(file, "RIFF", 4) && file->count >= 12 && memcmp(file->bytes + 8, "WEBP", 4) == 0)
+        return PICTURE_WEBP;
     return file->count >= 18 && byte_at(file, 1) <= 1 ? PICTURE_TGA : PICTURE_UNKNOWN;
 }
 
@@ -79,6 +81,7 @@ static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     case PICTURE_BMP: return bmp_min(file, width, height);
     case PICTURE_HDR: return hdr_min(width, height);
     case PICTURE_TGA: return tga_min(file, width, height);
+    case PICTURE_WEBP: return 0; /* picture_inspect_webp compares the size with the bytes */
     case PICTURE_EXR:
     case PICTURE_UNKNOWN: break;
     }
@@ -214,8 +217,9 @@ static kd_status inspect_radiance(picture_info *out, const char *path, const fil
 /* Fails with the list of the kinds of files that are identified. */
 static kd_status fail_unknown(const char *path) {
     static const char *const names[] = {
-        [PICTURE_PNG] = "PNG", [PICTURE_JPEG] = "JPEG", [PICTURE_BMP] = "BMP",
-        [PICTURE_HDR] = "HDR", [PICTURE_TGA] = "TGA",   [PICTURE_EXR] = "EXR"};
+        [PICTURE_PNG] = "PNG",  [PICTURE_JPEG] = "JPEG", [PICTURE_BMP] = "BMP",
+        [PICTURE_HDR] = "HDR",  [PICTURE_TGA] = "TGA",   [PICTURE_EXR] = "EXR",
+        [PICTURE_WEBP] = "WebP"};
     enum { KINDS = sizeof names / sizeof *names };
     char list[KINDS * 8] = "";
     for (size_t kind = PICTURE_UNKNOWN + 1; kind < KINDS; ++kind) {
@@ -240,6 +244,10 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
     if (out->kind == PICTURE_JPEG) {
         KD_TRY(picture_check_huffman(path, file));
         KD_TRY(picture_inspect_jpeg(out, path, file));
+        return picture_check_size(path, file, out);
+    }
+    if (out->kind == PICTURE_WEBP) {
+        KD_TRY(picture_inspect_webp(out, path, file));
         return picture_check_size(path, file, out);
     }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
@@ -300,6 +308,7 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: the image has no floating-point values",
                path);
+    if (out->info.kind == PICTURE_WEBP) return picture_decode_webp(out, path, file);
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif

@@ -1,6 +1,6 @@
-/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA and Radiance HDR, identified by content;
-   EXR is identified only. Before a file is decoded, the size that it claims is validated against
-   its length: the format must be able to represent that many pixels in that many bytes. */
+/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA, Radiance HDR and WebP, identified by
+   content; EXR is identified only. Before a file is decoded, the size that it claims is validated
+   against its length: the format must be able to represent that many pixels in that many bytes. */
 #ifndef KD_CORE_IMAGE_PICTURE_H
 #define KD_CORE_IMAGE_PICTURE_H
 #include "core/files/file.h"
@@ -17,7 +17,8 @@ typedef enum picture_kind {
     PICTURE_BMP,
     PICTURE_HDR,
     PICTURE_TGA,
-    PICTURE_EXR /* identified here, but read only by core/image/image.h */
+    PICTURE_EXR, /* identified here, but read only by core/image/image.h */
+    PICTURE_WEBP /* read in builds with libwebp */
 } picture_kind;
 
 typedef struct picture_info {
@@ -80,6 +81,12 @@ kd_status picture_check_size(const char *path, const file_view *file, const pict
 kd_status picture_inspect_jpeg(picture_info *out, const char *path, const file_view *file);
 /* Decodes a JPEG file whose `info` is known; in builds with libjpeg (core/image/jpeg.c). */
 kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file);
+/* Reads the size and channels of a WebP file, and decodes one. Return KD_ERROR_INPUT in builds
+   without libwebp (core/image/webp.c). */
+kd_status picture_inspect_webp(picture_info *out, const char *path, const file_view *file);
+kd_status picture_decode_webp(picture *out, const char *path, const file_view *file);
+/* Returns true if this build has libwebp. */
+bool picture_reads_webp(void);
 /* Checks that no JPEG Huffman table that a decoder could encounter has more than 256 codes. */
 kd_status picture_check_huffman(const char *path, const file_view *file);
 

@@ -49,41 +49,66 @@ static kd_status webp_write(const uint8_t *bytes, int32_t width, int32_t height,
    of the decoded bytes in the file. */
 static const uint64_t free_bytes = 1ull << 28, expansion = 1032;
 
-static kd_status webp_open(picture *out, const char *path, const file_view *file) {
-    const uint8_t *bytes = (const uint8_t *)file->bytes;
-    picture_info *info = &out->info;
-    WebPBitstreamFeatures webpbitstreamfeatures;
-    uint8_t *texels = NULL;
+bool picture_reads_webp(void) {
+    return true;
+}
+
+kd_status picture_inspect_webp(picture_info *out, const char *path, const file_view *file) {
+    WebPBitstreamFeatures found;
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(WebPGetFeatures(bytes, file->count, &webpbitstreamfeatures) == VP8_STATUS_OK,
+    KD_REQUIRE(WebPGetFeatures((const uint8_t *)file->bytes, file->count, &found) == VP8_STATUS_OK,
                KD_ERROR_INPUT, "%s: not a WebP file", path);
-    const uint64_t pixels =
-        (uint64_t)webpbitstreamfeatures.width * (uint64_t)webpbitstreamfeatures.height;
+    KD_REQUIRE(!found.has_animation, KD_ERROR_INPUT,
+               "%s: found an animated WebP file, expected a still picture", path);
+    const uint64_t pixels = (uint64_t)found.width * (uint64_t)found.height;
     KD_REQUIRE(pixels && 4 * pixels <= free_bytes + expansion * file->count, KD_ERROR_INPUT,
                "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
-               webpbitstreamfeatures.width, webpbitstreamfeatures.height, file->count);
-    info->width = webpbitstreamfeatures.width;
-    info->height = webpbitstreamfeatures.height;
-    info->channels = out->samples = webpbitstreamfeatures.has_alpha ? 4 : 3;
+               found.width, found.height, file->count);
+    out->kind = PICTURE_WEBP;
+    out->width = found.width;
+    out->height = found.height;
+    out->channels = found.has_alpha ? 4 : 3;
+    return KD_OK;
+}
+
+kd_status picture_decode_webp(picture *out, const char *path, const file_view *file) {
+    const uint8_t *bytes = (const uint8_t *)file->bytes;
+    uint8_t *texels = NULL;
+    memset(out, 0, sizeof *out);
+    KD_TRY(picture_inspect_webp(&out->info, path, file));
+    out->samples = out->info.channels;
     out->sample_bytes = 1;
-    const size_t size = (size_t)out->samples * pixels;
-    const int stride = out->samples * webpbitstreamfeatures.width;
+    const size_t size = (size_t)out->samples * (size_t)out->info.width * (size_t)out->info.height;
+    const int stride = out->samples * out->info.width;
     KD_TRY(KD_RESERVE(texels, size));
     out->texels = texels;
     out->reserved = true;
-    KD_REQUIRE(webpbitstreamfeatures.has_alpha
-                   ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
-                   : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
+    KD_REQUIRE(out->samples == 4 ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
+                                 : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
                KD_ERROR_INPUT, "%s: damaged WebP file", path);
     return KD_OK;
 }
 
 const image_format image_format_webp = {.suffix = ".webp",
-                                        .read_packed = webp_open,
+                                        .read_packed = picture_decode_webp,
                                         .write_bytes = webp_write,
                                         .alpha = true,
                                         .side_max = WEBP_MAX_DIMENSION,
                                         .display = true};
 #else
+bool picture_reads_webp(void) {
+    return false;
+}
+
+kd_status picture_inspect_webp(picture_info *out, const char *path, const file_view *file) {
+    (void)out;
+    (void)file;
+    KD_FAIL(KD_ERROR_INPUT, "%s: WebP pictures need a build with libwebp", path);
+}
+
+kd_status picture_decode_webp(picture *out, const char *path, const file_view *file) {
+    return picture_inspect_webp(&out->info, path, file);
+}
+
 const image_format image_format_webp = {.suffix = ".webp", .display = true, .lacks = "libwebp"};
 #endif

@@ -132,7 +132,7 @@ KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
     const uint32_t which = scene->mesh.triangle_materials[triangle];
     const material *made = scene->materials + which;
     if (made->kind == MATERIAL_PRINCIPLED && scene->layers[which].transmission > 0.5f) return true;
-    return made->kind == MATERIAL_GLASS || made->opacity < 1 || made->opacity_map != KD_NONE;
+    return made->kind == MATERIAL_GLASS || material_has_cutouts(made);
 }
 
 /* Returns true if the ray hits the emitting side of a light source. */

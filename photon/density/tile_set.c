@@ -171,10 +171,14 @@ static float plan_parts(tile_parts *parts, float radius) {
     }
 }
 
+static bool opacity_is_constant(const material *made) {
+    return made->opacity_map == KD_NONE && !(made->flags & MATERIAL_VERTEX_OPACITY);
+}
+
 /* Mean opacity of a part. */
 static float part_opacity(const scene_view *scene, const tile_face *face, uint32_t part) {
     const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
-    if (made->opacity_map == KD_NONE) return float_clamp(made->opacity, 0, 1);
+    if (opacity_is_constant(made)) return float_clamp(made->opacity, 0, 1);
     vec2 corner[3];
     float sum = 0;
     tile_part_corners(face->depth, part, corner);
@@ -230,7 +234,7 @@ static bool parts_are_alike(const tile_parts *parts, uint32_t first, uint32_t co
 static bool weights_are_plain(const scene_view *scene, const tile_face *face,
                               const float weight[2]) {
     const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
-    const float plain = made->opacity_map == KD_NONE ? float_clamp(made->opacity, 0, 1) : 1;
+    const float plain = opacity_is_constant(made) ? float_clamp(made->opacity, 0, 1) : 1;
     return (weight[0] <= 0 || weight[0] == plain) && (weight[1] <= 0 || weight[1] == plain);
 }
 

@@ -67,8 +67,7 @@ pixel_view integrator_view(const frame *frame) {
 
 bool integrator_has_cutouts(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->material_count; ++i)
-        if (scene->materials[i].opacity < 1 || scene->materials[i].opacity_map != KD_NONE)
-            return true;
+        if (material_has_cutouts(&scene->materials[i])) return true;
     return false;
 }
 

@@ -30,7 +30,13 @@ static kd_status request(scene *scene, mesh_material *material, mesh_map map, te
                     : material->map_clamp ? TEXTURE_HOLD
                                           : TEXTURE_REPEAT;
     if (form->second) request.wraps |= TEXTURE_SECOND;
+    if (texture_role_is_gloss(usual))
+        return texture_store_add_gloss(&scene->textures, &request, material->glossiness, index);
     return texture_store_add(&scene->textures, &request, index);
+}
+
+static bool has_gloss_map(const mesh_material *material) {
+    return (material->record.flags & MATERIAL_SPECULAR) && material->specular_map;
 }
 
 /* As in glTF: roughness and metallic in one file are its green and blue channels. */
@@ -67,6 +73,14 @@ static const map_row layer_rows[] = {
     {MESH_MAP_COAT_NORMAL, TEXTURE_NORMAL, offsetof(principled, coat_normal_map)},
     {MESH_MAP_TRANSMISSION, TEXTURE_GREY, offsetof(principled, transmission_map)}};
 
+/* Of principled materials with an image of specular and glossiness. */
+static const map_row gloss_rows[] = {
+    {MESH_MAP_SPECULAR, TEXTURE_GLOSS_METAL, offsetof(material, specular_map)},
+    {MESH_MAP_SPECULAR, TEXTURE_GLOSS_METALLIC, offsetof(material, metallic_map)},
+    {MESH_MAP_SPECULAR, TEXTURE_GLOSS_ROUGHNESS, offsetof(material, roughness_map)}};
+static const map_row gloss_layer_row = {MESH_MAP_SPECULAR, TEXTURE_GLOSS_DIELECTRIC,
+                                        offsetof(principled, specular_map)};
+
 /* If one image has both colour and opacity, opacity is its alpha channel only. */
 static texture_role opacity_role(const mesh_material *material) {
     const bool same = material->diffuse_map && material->opacity_map &&
@@ -93,6 +107,9 @@ static kd_status build_one(scene *scene, mesh_material *mesh_material, material 
         if (row.map == MESH_MAP_METALLIC && is_packed(mesh_material)) row.usual = TEXTURE_BLUE;
         KD_TRY(rows_build(scene, mesh_material, &row, 1, made));
     }
+    if (has_gloss_map(mesh_material))
+        KD_TRY(rows_build(scene, mesh_material, gloss_rows, sizeof gloss_rows / sizeof *gloss_rows,
+                          made));
     return KD_OK;
 }
 
@@ -110,7 +127,10 @@ static kd_status build_layers(scene *scene) {
         if (from->record.kind != MATERIAL_PRINCIPLED) continue;
         principled *made = &scene->layers[i];
         *made = from->layers;
-        KD_TRY(rows_build(scene, from, layer_rows, sizeof layer_rows / sizeof *layer_rows, made));
+        const bool glossy = has_gloss_map(from); /* in place of the first row */
+        if (glossy) KD_TRY(rows_build(scene, from, &gloss_layer_row, 1, made));
+        KD_TRY(rows_build(scene, from, layer_rows + glossy,
+                          sizeof layer_rows / sizeof *layer_rows - glossy, made));
         if (made->transmission > 0) scene->materials[i].flags |= MATERIAL_PASSES;
     }
     return KD_OK;

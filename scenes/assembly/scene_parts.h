@@ -10,6 +10,8 @@
 #include "scenes/mesh/mesh.h"
 #include "shaders/texture.h"
 
+struct picture; /* core/image/picture.h */
+
 typedef enum texture_role {
     TEXTURE_COLOUR, /* sRGB; HDR and EXR files are linear */
     TEXTURE_NORMAL, /* linear, three channels */
@@ -19,12 +21,19 @@ typedef enum texture_role {
     TEXTURE_ALPHA,  /* one value: alpha, or 1 if the image has none */
     /* one value: alpha if the image has one that is not 1 everywhere, else the first channel */
     TEXTURE_OPACITY,
-    TEXTURE_SKY /* HDR, EXR or sRGB */
+    TEXTURE_SKY, /* HDR, EXR or sRGB */
+    /* Specular (sRGB) and glossiness (alpha) of one image, times the factors, converted to what
+       glossiness.h describes (scene_texture_gloss.c): */
+    TEXTURE_GLOSS_METAL,      /* colour of the metallic part */
+    TEXTURE_GLOSS_METALLIC,   /* one value */
+    TEXTURE_GLOSS_DIELECTRIC, /* one value */
+    TEXTURE_GLOSS_ROUGHNESS   /* one value: 1 - glossiness */
 } texture_role;
 
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
+    float factor[4];  /* of specular and glossiness; 0 for other roles */
     uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; NULL: see `floats` */
     float *floats;    /* owned; 3 per texel; NULL if `bytes` is set */
     uint32_t samples; /* per texel of `bytes` */
@@ -60,6 +69,9 @@ typedef struct texture_request {
 
 /* Sets *index to the view for this request. texture_store_load reads the image. */
 kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index);
+/* The same for a role of specular and glossiness, with their factors. */
+kd_status texture_store_add_gloss(texture_store *store, const texture_request *request,
+                                  const float factor[4], uint32_t *index);
 /* Takes ownership of `floats` (3 per texel, allocated by memory_reserve), also on failure, and
    adds it as an image without a file. */
 kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width, int32_t height,
@@ -78,6 +90,13 @@ void texture_measure_exr(texture_image *image, const file_view *file);
 /* scene_texture_exr.c: reads an EXR file as radiance. Returns KD_ERROR_INPUT for roles other than
    colour and sky. */
 kd_status texture_read_exr(texture_image *texture_image, const file_view *file);
+/* scene_texture_gloss.c: samples per texel, of 16 bits each, of the roles of specular and
+   glossiness; converts an image to its role. */
+uint32_t texture_gloss_samples(texture_role role);
+kd_status texture_keep_gloss(texture_image *image, const struct picture *decoded);
+static inline bool texture_role_is_gloss(texture_role role) {
+    return role >= TEXTURE_GLOSS_METAL;
+}
 /* Clamps radiance to finite, non-negative values; NaN becomes 0. */
 static inline float texture_light(float value) {
     return value > 0 ? float_min(value, 1e30f) : 0;

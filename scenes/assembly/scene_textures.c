@@ -14,9 +14,10 @@
 enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* limits of an image */
 
 static kd_status add_image(texture_store *store, const char *path, texture_role role,
-                           uint32_t *index) {
+                           const float factor[4], uint32_t *index) {
     for (uint32_t i = 0; path && i < store->image_count; ++i)
         if (store->images[i].path && store->images[i].role == role &&
+            memcmp(store->images[i].factor, factor, sizeof store->images[i].factor) == 0 &&
             strcmp(store->images[i].path, path) == 0) {
             *index = i;
             return KD_OK;
@@ -29,6 +30,7 @@ static kd_status add_image(texture_store *store, const char *path, texture_role 
     texture_image *made = &store->images[store->image_count];
     memset(made, 0, sizeof *made);
     made->role = role;
+    memcpy(made->factor, factor, sizeof made->factor);
     if (path) {
         const size_t bytes = strlen(path) + 1;
         KD_TRY(KD_RESERVE(made->path, bytes));
@@ -63,6 +65,12 @@ static kd_status add_view(texture_store *store, uint32_t image, const texture_vi
 }
 
 kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index) {
+    static const float none[4] = {0, 0, 0, 0};
+    return texture_store_add_gloss(store, request, none, index);
+}
+
+kd_status texture_store_add_gloss(texture_store *store, const texture_request *request,
+                                  const float factor[4], uint32_t *index) {
     texture_view view;
     uint32_t image = 0;
     memset(&view, 0, sizeof view);
@@ -70,7 +78,7 @@ kd_status texture_store_add(texture_store *store, const texture_request *request
     view.offset = request->offset;
     view.shear = request->shear;
     view.clamp = request->wraps;
-    KD_TRY(add_image(store, request->path, request->role, &image));
+    KD_TRY(add_image(store, request->path, request->role, factor, &image));
     KD_TRY(add_view(store, image, &view, index));
     return KD_OK;
 }
@@ -79,7 +87,8 @@ kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width
                               uint32_t *index) {
     texture_view view;
     uint32_t image = 0;
-    const kd_status status = add_image(store, NULL, TEXTURE_SKY, &image);
+    static const float none[4] = {0, 0, 0, 0};
+    const kd_status status = add_image(store, NULL, TEXTURE_SKY, none, &image);
     if (status != KD_OK) memory_free(floats);
     KD_TRY(status);
     store->images[image].floats = floats;
@@ -200,6 +209,7 @@ static kd_status keep(texture_image *image, picture *decoded) {
     image->width = info->width;
     image->height = info->height;
     if (picture_is_light(image, info)) return keep_floats(image, decoded, texels);
+    if (texture_role_is_gloss(image->role)) return texture_keep_gloss(image, decoded);
     return keep_samples(image, decoded, texels);
 }
 
@@ -264,6 +274,8 @@ static kd_status measure(texture_image *image, const file_view *file) {
     const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);
     const uint64_t samples = whole ? (uint64_t)info.channels + 1 : 1;
     image->kept = (is_light ? 12 : info.is_wide ? 2 * samples : samples) * texels;
+    if (texture_role_is_gloss(image->role))
+        image->kept = 2 * texture_gloss_samples(image->role) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_DEEP);
     if (is_light) image->passing -= image->kept; /* decoding allocates the floats that are kept */
     return KD_OK;
@@ -352,16 +364,24 @@ static kd_status read_all(texture_store *store) {
 
 /* White, or for normal maps the normal (0, 0, 1). */
 static kd_status make_neutral(texture_image *image) {
+    uint8_t white[4] = {255, 255, 255, 255};
     memory_free(image->bytes);
     memory_free(image->floats);
     image->bytes = NULL;
     image->floats = NULL;
+    image->width = image->height = 1;
+    if (texture_role_is_gloss(image->role)) {
+        const picture texel = {.info = {.width = 1, .height = 1, .channels = 4},
+                               .samples = 4,
+                               .sample_bytes = 1,
+                               .texels = white};
+        return texture_keep_gloss(image, &texel);
+    }
     KD_TRY(KD_RESERVE(image->bytes, 4));
     image->samples = 4;
     image->is_wide = false;
     memset(image->bytes, image->role == TEXTURE_NORMAL ? 128 : 255, 4);
     image->bytes[2] = 255;
-    image->width = image->height = 1;
     return KD_OK;
 }
 

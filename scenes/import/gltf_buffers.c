@@ -3,6 +3,7 @@
    decoder is safe on untrusted data. */
 #include "core/memory.h"
 #include "scenes/import/gltf_file.h"
+#include <strings.h>
 
 /* --- base64 ----------------------------------------------------------------------------------- */
 
@@ -15,12 +16,37 @@ static int digit_of(char c) { /* -1: not a digit */
     return -1;
 }
 
-/* Stops at the first character that is not a base64 digit; *end points to it. */
+static int hex_of(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* Returns the character at a position of a URI, with %XX decoded, and its length. */
+static char uri_char(const char *at, int *length) {
+    const int high = *at == '%' ? hex_of(at[1]) : -1, low = high >= 0 ? hex_of(at[2]) : -1;
+    *length = low >= 0 ? 3 : 1;
+    return low >= 0 ? (char)(high * 16 + low) : *at;
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Skips blanks, which some programs write to break lines. Stops at the first other character that
+   is neither a base64 digit nor padding behind the digits; *end points to it. */
 static uint64_t base64_decode(const char *at, unsigned char *to, const char **end) {
     uint32_t held = 0;
-    int bits = 0;
+    int bits = 0, length = 1;
     uint64_t count = 0;
-    for (int digit; (digit = digit_of(*at)) >= 0; ++at) {
+    for (bool is_padded = false; *at; at += length) {
+        const char c = uri_char(at, &length);
+        const int digit = digit_of(c);
+        if (is_blank(c)) continue;
+        is_padded = is_padded || c == '=';
+        if (is_padded && c == '=') continue;
+        if (is_padded || digit < 0) break;
         held = held << 6 | (uint32_t)digit;
         bits += 6;
         if (bits < 8) continue;
@@ -31,15 +57,28 @@ static uint64_t base64_decode(const char *at, unsigned char *to, const char **en
     return count;
 }
 
+/* The scheme and ";base64" may be in upper case, with blanks around them. */
+bool gltf_uri_is_data(const char *uri) {
+    while (is_blank(*uri)) ++uri;
+    return strncasecmp(uri, "data:", 5) == 0;
+}
+
+static bool says_base64(const char *uri, const char *comma) {
+    while (comma > uri && is_blank(comma[-1])) --comma;
+    if (comma - uri < 6 || strncasecmp(comma - 6, "base64", 6) != 0) return false;
+    comma -= 6;
+    while (comma > uri && is_blank(comma[-1])) --comma;
+    return comma > uri && comma[-1] == ';';
+}
+
 kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri,
                           unsigned char **bytes, uint64_t *count) {
     const char *comma = strchr(uri, ','), *end = NULL;
     *bytes = NULL;
-    if (!comma || comma - uri < 7 || strncmp(comma - 7, ";base64", 7) != 0)
+    if (!comma || !says_base64(uri, comma))
         return gltf_fail(gltf, "bad-uri", at, "found \"%.40s...\", expected data in base64", uri);
     KD_TRY(KD_RESERVE(*bytes, strlen(comma) / 4 * 3 + 3));
     *count = base64_decode(comma + 1, *bytes, &end);
-    while (*end == '=') ++end;
     if (!*end) return KD_OK;
     memory_free(*bytes);
     *bytes = NULL;
@@ -51,22 +90,11 @@ kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int hex_of(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 /* Decodes %XX sequences. Returns false if the result contains a zero byte. */
 static bool name_decode(const char *uri, char *name) {
-    while (*uri) {
-        const int high = *uri == '%' ? hex_of(uri[1]) : -1;
-        const int low = high >= 0 ? hex_of(uri[2]) : -1;
-        *name = low >= 0 ? (char)(high * 16 + low) : *uri;
-        if (!*name) return false;
-        uri += low >= 0 ? 3 : 1;
-        ++name;
+    for (int length; *uri; uri += length) {
+        *name = uri_char(uri, &length);
+        if (!*name++) return false;
     }
     *name = '\0';
     return true;

@@ -11,9 +11,7 @@
 enum { GLB_HEAD = 12, CHUNK_HEAD = 8 };
 static const uint32_t glb_magic = 0x46546c67, chunk_json = 0x4e4f534a, chunk_binary = 0x004e4942;
 
-/* Extensions that the reader supports or can ignore safely. For KTX2 textures it uses the fallback
-   image. */
-static const char *const extensions_known[] = {
+static const char *const extensions_read[] = {
     "KHR_lights_punctual",
     "KHR_mesh_quantization",
     "KHR_texture_transform",
@@ -27,13 +25,26 @@ static const char *const extensions_known[] = {
     "KHR_materials_sheen",
     "KHR_materials_anisotropy",
     "KHR_materials_dispersion",
-    "KHR_texture_basisu",
-    "EXT_texture_webp",
+    "KHR_materials_pbrSpecularGlossiness",
+    "KHR_draco_mesh_compression",
     "EXT_meshopt_compression",
     "EXT_mesh_gpu_instancing",
-    "KHR_draco_mesh_compression",
-    "KHR_materials_pbrSpecularGlossiness",
+    /* Formats of images: gltf_textures.c reads them or reports them. */
+    "KHR_texture_basisu",
+    "EXT_texture_webp",
+    "EXT_texture_avif",
+    "MSFT_texture_dds",
 };
+
+/* Extensions without which the file shows the same: they may be required, but are not read. */
+static const char *const extensions_harmless[] = {"KHR_materials_variants", "KHR_xmp_json_ld"};
+
+static bool is_listed(const char *const *list, size_t count, const char *name) {
+    for (size_t i = 0; i < count; ++i)
+        if (strcmp(name, list[i]) == 0) return true;
+    return false;
+}
+#define IS_LISTED(list, name) is_listed((list), sizeof(list) / sizeof *(list), (name))
 
 /* --- errors and warnings ---------------------------------------------------------------------- */
 
@@ -49,7 +60,7 @@ kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, con
 }
 
 void gltf_warn(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...) {
-    char message[160], place[128] = "";
+    char message[480], place[128] = "";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -131,30 +142,90 @@ static kd_status version_check(gltf_file *gltf) {
     return KD_OK;
 }
 
-static bool is_supported(const char *name) {
-    for (size_t i = 0; i < sizeof extensions_known / sizeof *extensions_known; ++i)
-        if (strcmp(name, extensions_known[i]) == 0) return true;
-    return false;
-}
-
 static kd_status required_check(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
     const json_place at = json_place_key(&gltf->place, "extensionsRequired");
     KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsRequired", true, &list));
-    cJSON_ArrayForEach(item, list) if (!cJSON_IsString(item) || !is_supported(item->valuestring)) {
+    cJSON_ArrayForEach(item, list) {
+        const char *name = cJSON_IsString(item) ? item->valuestring : "";
+        if (IS_LISTED(extensions_read, name) || IS_LISTED(extensions_harmless, name)) continue;
         gltf->kind = "unsupported";
         return json_unexpected(&at, item, "extensions that this reader supports");
     }
     return KD_OK;
 }
 
-/* Warns once of each unknown extension in extensionsUsed; its data is ignored. */
-static kd_status used_report(gltf_file *gltf) {
+bool gltf_requires(const gltf_file *gltf, const char *name) {
+    const cJSON *item = NULL,
+                *list = cJSON_GetObjectItemCaseSensitive(gltf->root, "extensionsRequired");
+    cJSON_ArrayForEach(item, list) {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) return true;
+    }
+    return false;
+}
+
+/* --- extensions that are ignored --- */
+
+enum { IGNORED_NAMES = 12 };
+
+typedef struct ignored_names {
+    const char *names[IGNORED_NAMES];
+    uint32_t count, more; /* more: further occurrences */
+} ignored_names;
+
+static void ignored_add(ignored_names *ignored, const char *name) {
+    if (!name || IS_LISTED(extensions_read, name)) return;
+    for (uint32_t i = 0; i < ignored->count; ++i)
+        if (strcmp(ignored->names[i], name) == 0) return;
+    if (ignored->count < IGNORED_NAMES)
+        ignored->names[ignored->count++] = name;
+    else
+        ++ignored->more;
+}
+
+/* Adds the extensions of all objects of the tree, except for those in `extras`. */
+static void ignored_find(const cJSON *root, ignored_names *ignored) {
+    const cJSON *nexts[CJSON_NESTING_LIMIT], *at = root->child, *item = NULL;
+    int depth = 0;
+    while (at || depth > 0) {
+        if (!at) {
+            at = nexts[--depth];
+            continue;
+        }
+        const char *name = at->string ? at->string : "";
+        if (strcmp(name, "extensions") == 0 && cJSON_IsObject(at))
+            cJSON_ArrayForEach(item, at) ignored_add(ignored, item->string);
+        const bool enters = at->child && depth < CJSON_NESTING_LIMIT && strcmp(name, "extras") != 0;
+        if (enters) nexts[depth++] = at->next;
+        at = enters ? at->child : at->next;
+    }
+}
+
+/* Warns in one line of all extensions whose data is ignored, whether extensionsUsed lists them or
+   not. */
+static kd_status ignored_report(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
-    const json_place at = json_place_key(&gltf->place, "extensionsUsed");
+    const json_place at = json_place_key(&gltf->place, "extensions");
+    ignored_names ignored = {.count = 0};
+    char text[400] = "";
     KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsUsed", true, &list));
-    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && !is_supported(item->valuestring))
-        gltf_warn(gltf, "unsupported", &at, "found %.60s, which is ignored", item->valuestring);
+    cJSON_ArrayForEach(item, list) {
+        if (cJSON_IsString(item)) ignored_add(&ignored, item->valuestring);
+    }
+    ignored_find(gltf->root, &ignored);
+    if (ignored.count == 0) return KD_OK;
+    for (uint32_t i = 0; i < ignored.count; ++i) {
+        const size_t used = strlen(text);
+        const bool is_last = i + 1 == ignored.count && !ignored.more;
+        snprintf(text + used, sizeof text - used, "%s%.60s",
+                 i == 0    ? ""
+                 : is_last ? " and "
+                           : ", ",
+                 ignored.names[i]);
+    }
+    gltf_warn(gltf, "unsupported", &at, "found %s%s, which %s not supported and %s ignored", text,
+              ignored.more ? " and others" : "", ignored.count > 1 ? "are" : "is",
+              ignored.count > 1 ? "are" : "is");
     return KD_OK;
 }
 
@@ -210,7 +281,7 @@ kd_status gltf_file_open(gltf_file *gltf) {
     KD_TRY(json_parse(&gltf->root, (const char *)json.bytes + mark, json.count - mark, gltf->path));
     KD_TRY(version_check(gltf));
     KD_TRY(required_check(gltf));
-    KD_TRY(used_report(gltf));
+    KD_TRY(ignored_report(gltf));
     KD_TRY(lists_take(gltf));
     return KD_OK;
 }

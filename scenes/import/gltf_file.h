@@ -48,6 +48,9 @@ typedef struct gltf_view {
     uint64_t count;
 } gltf_view;
 
+/* Bits of gltf_file.said; the lower ones belong to the formats of images. */
+enum { GLTF_SAID_TARGET = 1 << 16, GLTF_SAID_JOINTS = 1 << 17 };
+
 typedef struct gltf_file {
     const char *path;
     const obj_options *options;
@@ -79,6 +82,9 @@ kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, con
 /* Adds a warning, which is reported when the file has been read. */
 void gltf_warn(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Returns true if the file lists the extension in extensionsRequired. */
+bool gltf_requires(const gltf_file *gltf, const char *name);
 
 /* Returns true if Blender wrote the file; it deviates from the specification in some values. */
 static inline bool gltf_is_blenders(const gltf_file *gltf) {
@@ -126,9 +132,7 @@ kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *obj
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
-static inline bool gltf_uri_is_data(const char *uri) {
-    return strncmp(uri, "data:", 5) == 0;
-}
+bool gltf_uri_is_data(const char *uri);
 /* Decodes a data URI; freed by memory_free. */
 kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri,
                           unsigned char **bytes, uint64_t *count);

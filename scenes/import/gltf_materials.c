@@ -1,6 +1,7 @@
 /* Reads materials and their extensions. Each extension has a function of its own. */
 #include "core/memory.h"
 #include "scenes/import/gltf_parts.h"
+#include "scenes/mesh/glossiness.h"
 #include "scenes/text/names.h"
 #include "shaders/material.h"
 #include <stdio.h>
@@ -165,19 +166,41 @@ static kd_status unlit_read(gltf_surface *surface, const json_place *at, const c
     return KD_OK;
 }
 
-/* The deprecated specular-glossiness model, approximated by a dielectric of the diffuse colour. */
-static kd_status glossiness_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    double base[4] = {1, 1, 1, 1}, glossiness = 1;
-    material *made = &surface->material->record;
-    KD_TRY(gltf_numbers(surface->gltf, at, json, "diffuseFactor", 4, base, NULL));
-    KD_TRY(gltf_number(surface->gltf, at, json, "glossinessFactor", 0, 1, &glossiness));
+static void base_give(material *made, const double base[4]) {
     made->diffuse = vec3_make(float_clamp((float)base[0], 0, 1), float_clamp((float)base[1], 0, 1),
                               float_clamp((float)base[2], 0, 1));
     made->opacity = float_clamp((float)base[3], 0, 1);
-    made->roughness = (float)(1 - glossiness);
-    made->metallic = 0;
+}
+
+/* The specular-glossiness model replaces pbrMetallicRoughness (glossiness.h). */
+static kd_status glossiness_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    double base[4] = {1, 1, 1, 1}, glossiness = 1;
+    vec3 specular = vec3_all(1);
+    mesh_material *owner = surface->material;
+    material *made = &owner->record;
+    KD_TRY(gltf_numbers(surface->gltf, at, json, "diffuseFactor", 4, base, NULL));
+    KD_TRY(gltf_number(surface->gltf, at, json, "glossinessFactor", 0, 1, &glossiness));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "specularFactor", &specular));
     KD_TRY(
         gltf_map_read(surface, at, json, "diffuseTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
+    KD_TRY(gltf_map_read(surface, at, json, "specularGlossinessTexture", MESH_MAP_SPECULAR,
+                         MESH_CHANNEL_USUAL));
+    specular = vec3_min(specular, vec3_all(1));
+    base_give(made, base);
+    made->flags |= MATERIAL_SPECULAR;
+    if (owner->specular_map) { /* the factors are applied to the image */
+        const float factors[4] = {specular.x, specular.y, specular.z, (float)glossiness};
+        memcpy(owner->glossiness, factors, sizeof factors);
+        made->specular = vec3_all(1);
+        made->metallic = made->roughness = 1;
+        return KD_OK;
+    }
+    const glossy split = glossy_of(specular);
+    made->specular = split.metal;
+    made->metallic = split.metallic;
+    made->roughness = (float)(1 - glossiness);
+    owner->layers.specular = split.dielectric;
+    owner->layers.specular_tint = split.tint;
     return KD_OK;
 }
 
@@ -186,35 +209,15 @@ typedef struct layer_row {
     kd_status (*read)(gltf_surface *surface, const json_place *at, const cJSON *json);
 } layer_row;
 
-/* Warns of extensions that no row reads, since the appearance differs. */
-static void others_report(gltf_surface *surface, const layer_row *rows, size_t count) {
-    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(surface->json, "extensions");
-    if (!cJSON_IsObject(all)) return;
-    cJSON_ArrayForEach(item, all) {
-        size_t i = 0;
-        while (i < count && (!item->string || strcmp(rows[i].name, item->string) != 0)) ++i;
-        if (i == count && item->string)
-            gltf_warn(surface->gltf, "unsupported", &surface->place,
-                      "found the extension %.60s, which is not supported and is ignored",
-                      item->string);
-    }
-}
-
 /* The order matters: some extensions modify values of earlier ones. */
 kd_status gltf_layers_read(gltf_surface *surface) {
-    static const layer_row rows[] = {{"KHR_materials_pbrSpecularGlossiness", glossiness_read},
-                                     {"KHR_materials_emissive_strength", strength_read},
-                                     {"KHR_materials_ior", ior_read},
-                                     {"KHR_materials_transmission", transmission_read},
-                                     {"KHR_materials_volume", volume_read},
-                                     {"KHR_materials_dispersion", dispersion_read},
-                                     {"KHR_materials_clearcoat", coat_read},
-                                     {"KHR_materials_specular", specular_read},
-                                     {"KHR_materials_sheen", sheen_read},
-                                     {"KHR_materials_anisotropy", anisotropy_read},
-                                     {"KHR_materials_unlit", unlit_read}};
+    static const layer_row rows[] = {
+        {"KHR_materials_emissive_strength", strength_read}, {"KHR_materials_ior", ior_read},
+        {"KHR_materials_transmission", transmission_read},  {"KHR_materials_volume", volume_read},
+        {"KHR_materials_dispersion", dispersion_read},      {"KHR_materials_clearcoat", coat_read},
+        {"KHR_materials_specular", specular_read},          {"KHR_materials_sheen", sheen_read},
+        {"KHR_materials_anisotropy", anisotropy_read},      {"KHR_materials_unlit", unlit_read}};
     const json_place inner = json_place_key(&surface->place, "extensions");
-    others_report(surface, rows, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const json_place at = json_place_key(&inner, rows[i].name);
         const cJSON *from = NULL;
@@ -242,7 +245,8 @@ static kd_status name_give(name_table *taken, const char *said, uint32_t index, 
     return KD_OK;
 }
 
-/* MASK scales the opacity so that alphaCutoff maps to the fixed threshold MATERIAL_MASK_AT. */
+/* MASK scales the opacity so that alphaCutoff maps to the fixed threshold MATERIAL_MASK_AT, and a
+   little more, so that alpha is drawn if it equals the cutoff up to rounding. */
 static kd_status alpha_read(gltf_surface *surface) {
     const char *mode = "OPAQUE";
     material *made = &surface->material->record;
@@ -250,19 +254,21 @@ static kd_status alpha_read(gltf_surface *surface) {
     KD_TRY(gltf_text(surface->gltf, &surface->place, surface->json, "alphaMode", &mode));
     KD_TRY(
         gltf_number(surface->gltf, &surface->place, surface->json, "alphaCutoff", 0, 1e6, &cutoff));
-    if (strcmp(mode, "OPAQUE") == 0) {
+    const bool masks = strcmp(mode, "MASK") == 0, blends = strcmp(mode, "BLEND") == 0;
+    if (!masks && !blends && strcmp(mode, "OPAQUE") != 0)
+        return gltf_fail(surface->gltf, "bad-value", &surface->place,
+                         "found the alphaMode \"%.20s\", expected OPAQUE, MASK or BLEND", mode);
+    if (!blends && (!masks || cutoff == 0)) {
         made->opacity = 1;
         return KD_OK;
     }
-    if (strcmp(mode, "MASK") != 0 && strcmp(mode, "BLEND") != 0)
-        return gltf_fail(surface->gltf, "bad-value", &surface->place,
-                         "found the alphaMode \"%.20s\", expected OPAQUE, MASK or BLEND", mode);
     surface->all->blends[surface->material - surface->all->made] = true;
     const mesh_map base = made->flags & MATERIAL_UNLIT ? MESH_MAP_EMISSION : MESH_MAP_DIFFUSE;
     KD_TRY(gltf_map_copy(surface, base, MESH_MAP_OPACITY, MESH_CHANNEL_ALPHA));
-    if (strcmp(mode, "BLEND") == 0) return KD_OK;
+    if (blends) return KD_OK;
+    const double scale = (1 + 1e-6) * (double)MATERIAL_MASK_AT / cutoff;
     made->flags |= MATERIAL_MASK;
-    made->opacity = (float)((double)made->opacity * (double)MATERIAL_MASK_AT / fmax(cutoff, 1e-6));
+    made->opacity = (float)fmin((double)made->opacity * scale, 1e30);
     return KD_OK;
 }
 
@@ -283,9 +289,7 @@ static kd_status base_read(gltf_surface *surface) {
                              MESH_CHANNEL_GREEN));
         KD_TRY(gltf_map_copy(surface, MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_CHANNEL_BLUE));
     }
-    for (int i = 0; i < 4; ++i) base[i] = fmin(fmax(base[i], 0), 1);
-    made->diffuse = vec3_make((float)base[0], (float)base[1], (float)base[2]);
-    made->opacity = (float)base[3];
+    base_give(made, base);
     made->metallic = (float)metallic;
     made->roughness = (float)roughness;
     return KD_OK;
@@ -307,8 +311,17 @@ static kd_status normal_read(gltf_surface *surface) {
 
 static kd_status surface_read(gltf_surface *surface) {
     bool two_sided = false;
+    const cJSON *glossiness = NULL, *unlit = NULL;
+    const json_place inner = json_place_key(&surface->place, "extensions");
+    const json_place at = json_place_key(&inner, "KHR_materials_pbrSpecularGlossiness");
     surface->material->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
-    KD_TRY(base_read(surface));
+    KD_TRY(gltf_extension(surface->gltf, &surface->place, surface->json, at.name, &glossiness));
+    KD_TRY(gltf_extension(surface->gltf, &surface->place, surface->json, "KHR_materials_unlit",
+                          &unlit));
+    if (glossiness && !unlit)
+        KD_TRY(glossiness_read(surface, &at, glossiness));
+    else
+        KD_TRY(base_read(surface));
     KD_TRY(normal_read(surface));
     KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor",
                        &surface->material->record.emission));

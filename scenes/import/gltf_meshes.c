@@ -35,7 +35,8 @@ typedef struct mesh_writer {
     /* State while writing one primitive. */
     const gltf_primitive *primitive;
     const gltf_draw *draw;
-    gltf_numbers_read read;
+    gltf_numbers_read read, rest; /* rest: positions, normals and tangents without targets */
+    const cJSON *weights;         /* of the targets that `read` contains; NULL: none */
     uint32_t colour_components;
     gltf_skin skin; /* skin of the draw; without bones the node's transform applies */
     transform world;
@@ -333,6 +334,47 @@ static kd_status numbers_read(mesh_writer *writer, const json_place *at) {
     return indices_of(writer, &indices);
 }
 
+static kd_status floats_copy(float **to, const float *from, uint64_t count) {
+    if (!from) return KD_OK;
+    KD_TRY(KD_RESERVE(*to, count));
+    memcpy(*to, from, count * sizeof *from);
+    return KD_OK;
+}
+
+/* Keeps what morph targets change, so that each node can have its own weights. */
+static kd_status rest_keep(mesh_writer *writer) {
+    const uint64_t vertices = writer->primitive->vertices;
+    writer->weights = NULL;
+    if (!gltf_mesh_targets(writer->gltf, writer->primitive->mesh)) return KD_OK;
+    KD_TRY(floats_copy(&writer->rest.positions, writer->read.positions, 3 * vertices));
+    KD_TRY(floats_copy(&writer->rest.normals, writer->read.normals, 3 * vertices));
+    KD_TRY(floats_copy(&writer->rest.tangents, writer->read.tangents, 4 * vertices));
+    return KD_OK;
+}
+
+/* Applies the morph targets with the weights of a node, or of the mesh if the node has none. */
+static kd_status weights_set(mesh_writer *writer, const cJSON *of_node) {
+    const gltf_primitive *from = writer->primitive;
+    const json_place mesh_place = gltf_place(writer->gltf, GLTF_MESHES, from->mesh);
+    const json_place list = json_place_key(&mesh_place, "primitives");
+    const json_place at = json_place_item(&list, (int)from->index);
+    const uint64_t vertices = from->vertices;
+    const cJSON *weights = of_node;
+    if (!writer->rest.positions) return KD_OK;
+    if (!weights)
+        KD_TRY(gltf_inner(writer->gltf, &mesh_place,
+                          gltf_item(writer->gltf, GLTF_MESHES, from->mesh), "weights", true,
+                          &weights));
+    if (weights == writer->weights) return KD_OK;
+    memcpy(writer->read.positions, writer->rest.positions, 3 * vertices * sizeof(float));
+    if (writer->rest.normals)
+        memcpy(writer->read.normals, writer->rest.normals, 3 * vertices * sizeof(float));
+    if (writer->rest.tangents)
+        memcpy(writer->read.tangents, writer->rest.tangents, 4 * vertices * sizeof(float));
+    writer->weights = weights;
+    return gltf_morphs_apply(writer->gltf, &at, from, weights, &writer->read);
+}
+
 static kd_status primitive_load(mesh_writer *writer) {
     const json_place mesh_place = gltf_place(writer->gltf, GLTF_MESHES, writer->primitive->mesh);
     const json_place list = json_place_key(&mesh_place, "primitives");
@@ -343,7 +385,11 @@ static kd_status primitive_load(mesh_writer *writer) {
         KD_TRY(gltf_accessor_open(writer->gltf, writer->primitive->colour, &colours));
     writer->colour_components = colours.components;
     KD_TRY(numbers_read(writer, &at));
-    KD_TRY(gltf_morphs_apply(writer->gltf, &at, writer->primitive, &writer->read));
+    if (colours.components == 4 && writer->materials->blends[writer->primitive->material])
+        writer->materials->made[writer->primitive->material].record.flags |=
+            MATERIAL_VERTEX_OPACITY;
+    KD_TRY(rest_keep(writer));
+    KD_TRY(weights_set(writer, NULL));
     soundness_judge(writer, &at);
     return KD_OK;
 }
@@ -361,6 +407,7 @@ static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
         writer->reversed =
             writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
     }
+    KD_TRY(weights_set(writer, is_shape ? NULL : node->weights));
     parallel_for(writer->primitive->vertices, GRAIN, vertices_body, writer);
     parallel_for(writer->primitive->triangles, GRAIN, triangles_body, writer);
     gltf_skin_close(&writer->skin);
@@ -384,7 +431,11 @@ static kd_status primitive_write(mesh_writer *writer, const gltf_primitive *prim
     memory_free(writer->read.joints);
     memory_free(writer->read.weights);
     memory_free(writer->read.indices);
+    memory_free(writer->rest.positions);
+    memory_free(writer->rest.normals);
+    memory_free(writer->rest.tangents);
     memset(&writer->read, 0, sizeof writer->read);
+    memset(&writer->rest, 0, sizeof writer->rest);
     return status;
 }
 

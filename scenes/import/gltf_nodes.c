@@ -92,6 +92,8 @@ static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
     made->world =
         parent == KD_NONE ? local : transform_compose(&walk->out->list[parent].world, &local);
     KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
+    KD_TRY(gltf_inner(file, &at, from, "weights", true, &made->weights));
+    if (made->mesh == KD_NONE || !gltf_mesh_targets(file, made->mesh)) made->weights = NULL;
     KD_TRY(gltf_index(file, &at, from, "skin", GLTF_SKINS, &made->skin));
     KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));
     KD_TRY(gltf_extension(file, &at, from, "KHR_lights_punctual", &lamp));

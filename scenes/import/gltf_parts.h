@@ -8,6 +8,7 @@
 
 typedef struct gltf_node {
     uint32_t node, mesh, skin, camera, light; /* what the node refers to; KD_NONE if absent */
+    const cJSON *weights; /* of morph targets, in place of those of the mesh; NULL: none */
     transform world;
 } gltf_node;
 
@@ -108,10 +109,14 @@ typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent
 kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
                           gltf_numbers_read *out);
 
-/* --- gltf_primitive.c: morph targets, applied with the weights of the mesh --- */
+/* --- gltf_primitive.c: morph targets --- */
 
+/* Returns the targets of a mesh's primitives, or NULL. */
+const cJSON *gltf_mesh_targets(const gltf_file *gltf, uint32_t mesh);
+/* Adds the targets times the weights (NULL: none) of a node or mesh to positions, normals and
+   tangents. `at` is the JSON path of the primitive. */
 kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
-                            gltf_numbers_read *read);
+                            const cJSON *weights, gltf_numbers_read *read);
 
 /* --- gltf_shapes.c: instanced meshes --- */
 

@@ -1,7 +1,7 @@
 /* Reads one primitive: its properties, its data if compressed by Draco
-   (KHR_draco_mesh_compression, decoded by another process), morph targets with the weights of the
-   mesh, and skins. A skinned vertex follows the rest pose of its joints, independent of the node
-   that refers to the mesh. Weights are normalised to a sum of 1. */
+   (KHR_draco_mesh_compression, decoded by another process), morph targets, and skins. A skinned
+   vertex follows the rest pose of its joints, independent of the node that refers to the mesh.
+   Weights are normalised to a sum of 1. */
 #include "core/memory.h"
 #include "scenes/import/gltf_parts.h"
 #include "scenes/import/import_program.h"
@@ -50,6 +50,12 @@ static kd_status attributes_read(gltf_file *gltf, const gltf_materials *material
     KD_TRY(attribute_find(gltf, at, attributes, "COLOR_0", 3, 4, out, &out->colour));
     KD_TRY(attribute_find(gltf, at, attributes, "JOINTS_0", 4, 4, out, &out->joints));
     KD_TRY(attribute_find(gltf, at, attributes, "WEIGHTS_0", 4, 4, out, &out->weights));
+    if (cJSON_HasObjectItem(attributes, "JOINTS_1") && !(gltf->said & GLTF_SAID_JOINTS)) {
+        gltf->said |= GLTF_SAID_JOINTS;
+        gltf_warn(gltf, "unsupported", at,
+                  "found JOINTS_1, but only the first four joints of a vertex are supported; the "
+                  "others are ignored");
+    }
     return KD_OK;
 }
 
@@ -198,8 +204,10 @@ kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_prim
     return KD_OK;
 }
 
+/* Adds a target's attribute to values of which `step` belong to a vertex. */
 static kd_status target_add(gltf_file *gltf, const json_place *at, const cJSON *target,
-                            const char *key, double weight, uint32_t vertices, float *values) {
+                            const char *key, double weight, uint32_t vertices, uint32_t step,
+                            float *values) {
     const json_place place = json_place_key(at, key);
     uint32_t index = KD_NONE;
     gltf_accessor from;
@@ -212,20 +220,40 @@ static kd_status target_add(gltf_file *gltf, const json_place *at, const cJSON *
                          "found %u elements of %u components, expected %u of 3", from.count,
                          from.components, vertices);
     KD_TRY(gltf_accessor_floats(gltf, &from, &moves));
-    for (uint64_t i = 0; i < 3 * (uint64_t)vertices; ++i)
-        values[i] = (float)((double)values[i] + weight * (double)moves[i]);
+    for (uint64_t i = 0; i < vertices; ++i)
+        for (uint64_t k = 0; k < 3; ++k)
+            values[step * i + k] =
+                (float)((double)values[step * i + k] + weight * (double)moves[3 * i + k]);
     memory_free(moves);
     return KD_OK;
 }
 
+/* Warns once of attributes of targets that are not added. */
+static void target_report(gltf_file *gltf, const json_place *at, const cJSON *target) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, target) {
+        const char *name = item->string ? item->string : "";
+        const bool is_added = strcmp(name, "POSITION") == 0 || strcmp(name, "NORMAL") == 0 ||
+                              strcmp(name, "TANGENT") == 0;
+        if (is_added || *name == '_' || gltf->said & GLTF_SAID_TARGET) continue;
+        gltf->said |= GLTF_SAID_TARGET;
+        gltf_warn(gltf, "unsupported", at,
+                  "found a morph target of %.40s, which is not supported and is ignored", name);
+    }
+}
+
+const cJSON *gltf_mesh_targets(const gltf_file *gltf, uint32_t mesh) {
+    const cJSON *primitives =
+        cJSON_GetObjectItemCaseSensitive(gltf_item(gltf, GLTF_MESHES, mesh), "primitives");
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(primitives, 0), "targets");
+}
+
 kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
-                            gltf_numbers_read *read) {
-    const cJSON *weights = NULL, *weight = NULL, *targets = NULL, *target = NULL;
-    const json_place mesh_at = gltf_place(gltf, GLTF_MESHES, primitive->mesh);
+                            const cJSON *weights, gltf_numbers_read *read) {
+    const cJSON *weight = NULL, *targets = NULL, *target = NULL;
     const json_place list_at = json_place_key(at, "targets");
+    const uint32_t vertices = primitive->vertices;
     int index = 0;
-    KD_TRY(gltf_inner(gltf, &mesh_at, gltf_item(gltf, GLTF_MESHES, primitive->mesh), "weights",
-                      true, &weights));
     KD_TRY(gltf_inner(gltf, at, primitive->json, "targets", true, &targets));
     if (!weights || !targets) return KD_OK;
     weight = weights->child;
@@ -235,13 +263,13 @@ kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_pr
         if (!cJSON_IsNumber(weight) || !cJSON_IsObject(target))
             return gltf_fail(gltf, "bad-value", &place,
                              "found no target with a weight, expected one");
-        if (weight->valuedouble != 0) {
-            KD_TRY(target_add(gltf, &place, target, "POSITION", weight->valuedouble,
-                              primitive->vertices, read->positions));
-            KD_TRY(target_add(gltf, &place, target, "NORMAL", weight->valuedouble,
-                              primitive->vertices, read->normals));
-        }
+        const double share = weight->valuedouble;
         weight = weight->next;
+        if (share == 0) continue;
+        KD_TRY(target_add(gltf, &place, target, "POSITION", share, vertices, 3, read->positions));
+        KD_TRY(target_add(gltf, &place, target, "NORMAL", share, vertices, 3, read->normals));
+        KD_TRY(target_add(gltf, &place, target, "TANGENT", share, vertices, 4, read->tangents));
+        target_report(gltf, &place, target);
     }
     return KD_OK;
 }

@@ -5,11 +5,11 @@
 #include "scenes/import/gltf_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
 
-/* Skinned meshes cannot be instanced, because their joints determine the shape; neither can
-   transforms that are almost singular. */
+/* Skinned meshes cannot be instanced, because their joints determine the shape; neither can meshes
+   with a node's own weights of morph targets, nor transforms that are almost singular. */
 static bool can_be_instanced(const gltf_node *at) {
     const double volume = transform_determinant(&at->world);
-    if (at->mesh == KD_NONE || at->skin != KD_NONE) return false;
+    if (at->mesh == KD_NONE || at->skin != KD_NONE || at->weights) return false;
     return volume != 0 && isfinite(volume) &&
            transform_anisotropy(&at->world) <= INSTANCE_ANISOTROPY_MAX;
 }

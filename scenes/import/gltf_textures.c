@@ -33,25 +33,54 @@ done:
     return status;
 }
 
-/* Detects image formats for which there is no decoder, by their first bytes. */
+/* Returns the name of an image format for which this build has no decoder, or NULL; detected by
+   the first bytes. */
 static const char *foreign_kind(gltf_bytes from) {
     static const unsigned char ktx[12] = {0xab, 'K', 'T', 'X', ' ', '2', '0', 0xbb, 13, 10, 26, 10};
-    if (from.count >= 12 && memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
-    if (from.count >= 12 && memcmp(from.bytes, "RIFF", 4) == 0 &&
+    if (from.count < 12) return NULL;
+    if (memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
+    if (memcmp(from.bytes + 4, "ftypavi", 7) == 0) return "AVIF";
+    if (memcmp(from.bytes, "DDS ", 4) == 0) return "DDS";
+    if (!picture_reads_webp() && memcmp(from.bytes, "RIFF", 4) == 0 &&
         memcmp(from.bytes + 8, "WEBP", 4) == 0)
         return "WebP";
     return NULL;
+}
+
+static void foreign_report(gltf_file *gltf, const json_place *at, const char *kind) {
+    gltf_warn(gltf, "unusable-texture", at,
+              "found an image in %s, expected PNG, JPEG%s; it is ignored", kind,
+              picture_reads_webp() ? " or WebP" : "");
+}
+
+/* The texture store reports files that cannot be read. */
+static const char *foreign_kind_of_file(const char *path) {
+    file_view file = {.count = 0};
+    const char *kind = NULL;
+    if (file_open(&file, path) == KD_OK) {
+        const gltf_bytes bytes = {(const unsigned char *)file.bytes, file.count};
+        kind = foreign_kind(bytes);
+    } else {
+        status_clear();
+    }
+    file_close(&file);
+    return kind;
 }
 
 static kd_status image_from_file(gltf_surface *surface, uint32_t image, const json_place *at,
                                  const char *uri) {
     char **path = &surface->all->image_paths[image];
     KD_TRY(gltf_uri_path(surface->gltf, at, uri, path));
-    if (file_exists(*path)) return KD_OK;
+    const bool exists = file_exists(*path);
+    const char *kind = exists ? foreign_kind_of_file(*path) : NULL;
+    if (exists && !kind) return KD_OK;
     memory_free(*path);
     *path = NULL;
-    gltf_warn(surface->gltf, "missing-texture", at,
-              "found the texture \"%.60s\", but no such file exists", uri);
+    if (kind)
+        foreign_report(surface->gltf, at, kind);
+    else
+        gltf_warn(surface->gltf, "missing-texture", at,
+                  "found the texture \"%.60s\", but no such file exists", uri);
     return KD_OK;
 }
 
@@ -60,8 +89,7 @@ static kd_status image_from_bytes(gltf_surface *surface, uint32_t image, const j
     const char *kind = foreign_kind(from);
     if (kind) {
         memory_free(owned);
-        gltf_warn(surface->gltf, "unusable-texture", at,
-                  "found an image in %s, expected PNG or JPEG; it is ignored", kind);
+        foreign_report(surface->gltf, at, kind);
         return KD_OK;
     }
     return picture_add(surface, image, owned, from);
@@ -106,32 +134,68 @@ static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *s
     return KD_OK;
 }
 
-/* Warns of alternative images in formats that cannot be decoded. */
-static kd_status others_report(gltf_file *gltf, const json_place *at, const cJSON *json,
-                               bool has_one) {
-    static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
-                                            {"EXT_texture_webp", "WebP"}};
-    for (int i = 0; i < 2; ++i) {
-        const cJSON *other = NULL;
-        KD_TRY(gltf_extension(gltf, at, json, names[i][0], &other));
-        if (other)
+/* The images of a texture, in order of preference. */
+enum { IMAGE_FORMATS = 4 };
+typedef struct gltf_sources {
+    uint32_t images[IMAGE_FORMATS + 1], count;
+} gltf_sources;
+
+static bool never(void) {
+    return false;
+}
+
+/* Lists the images that this build can decode. Warns once of each other format; fails if the file
+   requires it and has no image in another format. */
+static kd_status sources_read(gltf_file *gltf, const json_place *at, const cJSON *json,
+                              gltf_sources *out) {
+    static const struct {
+        const char *extension, *format;
+        bool (*is_read)(void);
+    } formats[IMAGE_FORMATS] = {{"EXT_texture_webp", "WebP", picture_reads_webp},
+                                {"EXT_texture_avif", "AVIF", never},
+                                {"KHR_texture_basisu", "KTX2", never},
+                                {"MSFT_texture_dds", "DDS", never}};
+    const json_place inner = json_place_key(at, "extensions");
+    bool skips[IMAGE_FORMATS] = {false};
+    uint32_t image = KD_NONE;
+    out->count = 0;
+    for (int i = 0; i < IMAGE_FORMATS; ++i) {
+        const json_place place = json_place_key(&inner, formats[i].extension);
+        const cJSON *from = NULL;
+        KD_TRY(gltf_extension(gltf, at, json, formats[i].extension, &from));
+        if (!from) continue;
+        KD_TRY(gltf_index(gltf, &place, from, "source", GLTF_IMAGES, &image));
+        skips[i] = !formats[i].is_read();
+        if (image != KD_NONE && !skips[i]) out->images[out->count++] = image;
+    }
+    KD_TRY(gltf_index(gltf, at, json, "source", GLTF_IMAGES, &image));
+    if (image != KD_NONE) out->images[out->count++] = image;
+    for (int i = 0; i < IMAGE_FORMATS; ++i) {
+        const uint32_t said = 1u << (2 * i + (out->count ? 1 : 0));
+        if (!skips[i]) continue;
+        if (out->count == 0 && gltf_requires(gltf, formats[i].extension))
+            return gltf_fail(gltf, "unsupported", at,
+                             "found an image in %s only, which %s requires and this build cannot "
+                             "read",
+                             formats[i].format, formats[i].extension);
+        if (!(gltf->said & said))
             gltf_warn(gltf, "unusable-texture", at,
-                      "found an image in %s, which is not supported%s", names[i][1],
-                      has_one ? "; the alternative is used" : "; it is ignored");
+                      "found an image in %s, which is not supported%s", formats[i].format,
+                      out->count ? "; the alternative is used" : "; it is ignored");
+        gltf->said |= said;
     }
     return KD_OK;
 }
 
-/* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
-static kd_status texture_read(gltf_surface *surface, uint32_t texture, uint32_t *image,
+/* Finds the images of a texture and its wrap modes. */
+static kd_status texture_read(gltf_surface *surface, uint32_t texture, gltf_sources *images,
                               mesh_map_form *form) {
     gltf_file *gltf = surface->gltf;
     const json_place at = gltf_place(gltf, GLTF_TEXTURES, texture);
     const cJSON *from = gltf_item(gltf, GLTF_TEXTURES, texture);
     uint32_t sampler = KD_NONE;
-    KD_TRY(gltf_index(gltf, &at, from, "source", GLTF_IMAGES, image));
+    KD_TRY(sources_read(gltf, &at, from, images));
     KD_TRY(gltf_index(gltf, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
-    KD_TRY(others_report(gltf, &at, from, *image != KD_NONE));
     if (sampler == KD_NONE) return KD_OK;
     const json_place sampler_at = gltf_place(gltf, GLTF_SAMPLERS, sampler);
     const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);
@@ -173,14 +237,18 @@ static kd_status transform_read(gltf_surface *surface, const json_place *at, con
 
 /* --- maps ------------------------------------------------------------------------------------- */
 
-static kd_status path_give(gltf_surface *surface, uint32_t image, mesh_map map) {
+/* Uses the first image that exists in a format that can be read. */
+static kd_status path_give(gltf_surface *surface, const gltf_sources *from, mesh_map map) {
     gltf_materials *all = surface->all;
     char **path = mesh_material_map(surface->material, map);
-    if (!all->image_paths[image] && !all->image_missing[image]) {
-        KD_TRY(image_find(surface, image));
-        all->image_missing[image] = !all->image_paths[image];
+    for (uint32_t i = 0; i < from->count && !*path; ++i) {
+        const uint32_t image = from->images[i];
+        if (!all->image_paths[image] && !all->image_missing[image]) {
+            KD_TRY(image_find(surface, image));
+            all->image_missing[image] = !all->image_paths[image];
+        }
+        if (all->image_paths[image]) KD_TRY(text_copy(path, all->image_paths[image]));
     }
-    if (all->image_paths[image] && !*path) KD_TRY(text_copy(path, all->image_paths[image]));
     return KD_OK;
 }
 
@@ -190,7 +258,8 @@ kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON
     const cJSON *info = NULL;
     const json_place place = json_place_key(at, key);
     mesh_map_form form;
-    uint32_t texture = KD_NONE, image = KD_NONE;
+    uint32_t texture = KD_NONE;
+    gltf_sources images = {.count = 0};
     uint64_t texcoord = 0;
     memset(&form, 0, sizeof form);
     form.channel = (uint8_t)channel;
@@ -200,8 +269,8 @@ kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON
     if (texture == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`index` is missing");
     KD_TRY(gltf_count(gltf, &place, info, "texCoord", &texcoord));
     KD_TRY(transform_read(surface, &place, info, &form, &texcoord));
-    KD_TRY(texture_read(surface, texture, &image, &form));
-    if (image == KD_NONE) return KD_OK;
+    KD_TRY(texture_read(surface, texture, &images, &form));
+    if (images.count == 0) return KD_OK;
     if (surface->texcoord == KD_NONE) surface->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
     form.second = surface->texcoord != texcoord;
     if (form.second && surface->second == KD_NONE)
@@ -214,7 +283,7 @@ kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON
         return KD_OK;
     }
     surface->material->forms[map] = form;
-    KD_TRY(path_give(surface, image, map));
+    KD_TRY(path_give(surface, &images, map));
     return KD_OK;
 }
 

@@ -9,7 +9,8 @@
 /* The image inputs of a material. The last eight apply to principled materials only. */
 typedef enum mesh_map {
     MESH_MAP_DIFFUSE,
-    MESH_MAP_SPECULAR, /* principled: scales `specular` */
+    /* principled: scales `specular`; with MATERIAL_SPECULAR specular and glossiness, as below */
+    MESH_MAP_SPECULAR,
     MESH_MAP_EMISSION,
     MESH_MAP_OPACITY,
     MESH_MAP_ROUGHNESS,
@@ -63,6 +64,9 @@ typedef struct mesh_material {
     principled layers; /* used if record.kind is MATERIAL_PRINCIPLED; its map indices are KD_NONE */
     char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* paths as above, in the order of mesh_map */
     mesh_map_form forms[MESH_MAPS];
+    /* Principled with MATERIAL_SPECULAR and an image of specular and glossiness: their factors. The
+       image sets roughness, metallic, specular and layers.specular, which are 1 here. */
+    float glossiness[4];
 } mesh_material;
 
 /* Overwrites *made with the default record, without a name or images. */

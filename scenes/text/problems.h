@@ -32,7 +32,7 @@ typedef struct obj_options {
     bool recentre;
 } obj_options;
 
-enum { PROBLEM_TEXT = 200, PROBLEMS_KEPT = 256 };
+enum { PROBLEM_TEXT = 600, PROBLEMS_KEPT = 256 };
 
 typedef struct problem_record {
     uint64_t line; /* 0-based, relative to the text of the list */

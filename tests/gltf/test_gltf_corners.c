@@ -273,8 +273,8 @@ static void test_unsupported_extensions_are_reported(void **state) {
     assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
     assert_int_equal(problems.count, 1);
     assert_non_null(strstr(problems.messages[0],
-                           "materials[0]: found the extension KHR_materials_iridescence, which is "
-                           "not supported and is ignored"));
+                           "extensions: found KHR_materials_iridescence, which is not supported "
+                           "and is ignored"));
     mesh_close(&read);
 }
 

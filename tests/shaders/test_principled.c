@@ -46,7 +46,7 @@ static surface made_of(const layer_case *test) {
     at.kind = MATERIAL_PRINCIPLED;
     at.geometric = at.normal = at.layers.coat_normal = vec3_make(0, 0, 1);
     at.front = true;
-    at.diffuse = at.transmission = at.layers.specular_tint = vec3_all(1);
+    at.diffuse = at.specular = at.transmission = at.layers.specular_tint = vec3_all(1);
     at.ior = at.layers.coat_index = at.layers.clear_ior = 1.5f;
     at.opacity = 1;
     at.metallic = test->metallic;
