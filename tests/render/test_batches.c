@@ -13,7 +13,7 @@ static void test_result_is_independent_of_batch_size(void **state) {
     options.width = options.height = 12;
     options.photons = options.caustic_photons = 4000;
     options.max_depth = 3; /* cuts some power */
-    options.batches = 5; /* 24 samples in batches of 5, 5, 5, 5 and 4 */
+    options.batches = 5;   /* 24 samples in batches of 5, 5, 5, 5 and 4 */
     render_result whole, resumed;
     assert_int_equal(shoot(&whole, &options, NULL), KD_OK);
     const render_keeping first = {.state = state_path};
