@@ -74,8 +74,8 @@ void omissions_report(const scene_view *scene, const integrator *integrator) {
     const bool sky = (integrator->omits & OMITS_SKY) != 0 && scene->environment.light != KD_NONE;
     if (mirrors || glass || sky)
         log_message(LOG_WARNING,
-                    "integrator %s cannot show %s%s%s%s%s to the camera, only the light that they "
-                    "cast on other surfaces; path, photon and sppm show them",
+                    "integrator %s cannot show %s%s%s%s%s to the camera, only the light cast from "
+                    "there on other surfaces; use path, photon or sppm",
                     integrator->name, mirrors ? "mirror reflections" : "",
                     mirrors && glass ? (sky ? ", " : " and ") : "", glass ? "smooth glass" : "",
                     (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");

@@ -439,7 +439,6 @@ static void test_camera_and_light_node_transforms(void **state) {
     assert_true(fabsf(side->fov_degrees - 28.6479f) < 1e-3f);
     const light *spot = &read.lights[0], *sun = &read.lights[1];
     assert_true(spot->kind == LIGHT_SPOT && spot->position.y == 2 && spot->direction.z == -1);
-    /* candela and lux, converted to W/sr and W/m^2 */
     assert_true(fabsf(spot->emitted.x - 1) < 1e-6f && fabsf(spot->emitted.y - 0.5f) < 1e-6f);
     assert_true(fabsf(spot->cos_outer - cosf(0.2f)) < 1e-6f);
     assert_true(sun->kind == LIGHT_DIRECTIONAL && fabsf(sun->direction.y + 1) < 1e-5f);
@@ -461,8 +460,7 @@ static void test_camera_and_light_node_transforms(void **state) {
     scene_close(opened);
 }
 
-/* Blender's exporter multiplies watts by 683, so its lights are converted as those of other files.
- */
+/* Blender's exporter multiplies watts by 683: its lights are converted as those of any file. */
 static void test_blender_lights_are_converted_to_watts(void **state) {
     (void)state;
     static gltf_maker made;
