@@ -96,6 +96,7 @@ static void note_statistics(frame *frame, const photon_figures *figures, uint32_
     to->watts_media += share * (ledger->media - to->watts_media);
     to->watts_escaped += share * (ledger->escaped - to->watts_escaped);
     to->watts_ended += share * (ledger->ended + ledger->cut - to->watts_ended);
+    to->watts_cut += share * (ledger->cut - to->watts_cut);
 }
 
 /* Returns true if there are more gather rays than photons. Cropping does not change the answer,

@@ -39,7 +39,8 @@ enum {
     CARRIED_ESCAPED_WATTS,
     CARRIED_ENDED_WATTS,
     CARRIED_MEDIA_RADIUS, /* initial radius of the media map */
-    CARRIED_MEDIA_WATTS   /* W absorbed by media, summed over passes */
+    CARRIED_MEDIA_WATTS,  /* W absorbed by media, summed over passes */
+    CARRIED_CUT_WATTS     /* the part of CARRIED_ENDED_WATTS cut by the limits of the path length */
 };
 
 /* --- prefetched maps --------------------------------------------------------------------------
@@ -203,11 +204,13 @@ static void note_statistics(frame *frame, const photon_figures *figures, uint32_
     carried[CARRIED_MEDIA_WATTS] += ledger->media;
     carried[CARRIED_ESCAPED_WATTS] += ledger->escaped;
     carried[CARRIED_ENDED_WATTS] += ledger->ended + ledger->cut;
+    carried[CARRIED_CUT_WATTS] += ledger->cut;
     to->watts_emitted = carried[CARRIED_EMITTED_WATTS] / (pass + 1.0);
     to->watts_absorbed = carried[CARRIED_ABSORBED_WATTS] / (pass + 1.0);
     to->watts_media = carried[CARRIED_MEDIA_WATTS] / (pass + 1.0);
     to->watts_escaped = carried[CARRIED_ESCAPED_WATTS] / (pass + 1.0);
     to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
+    to->watts_cut = carried[CARRIED_CUT_WATTS] / (pass + 1.0);
 }
 
 /* `scene_radius`, the radius of a map, is the largest that a k-nearest-neighbour estimate may use:
