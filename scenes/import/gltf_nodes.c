@@ -1,6 +1,5 @@
 /* Traverses the node hierarchy. Each node is visited at most once, so that cycles are detected,
    and an explicit stack handles any depth. Then expands EXT_mesh_gpu_instancing. */
-#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "scenes/import/gltf_parts.h"
 
@@ -247,11 +246,12 @@ void gltf_nodes_close(gltf_nodes *owned) {
 }
 
 /* Cameras and lights of the nodes.
-   Idea: glTF's lights are in candela and lux and are converted to watts (core/math/photometry.h).
-     Its emission is W/(sr m^2) here, although the standard calls it nits: files use factors up to 1
-     that are relative to an environment of about 1, and Blender writes and reads W/(sr m^2). */
+   Idea: glTF's lights are in candela and lux and its emission in candela per square metre; the
+     renderer uses watts. One lumen is converted to one watt, so that lights and emission keep
+     their ratio. Exception: Blender multiplies the watts of its lights, but not its emission, by
+     683 lm/W. */
 
-static const double pi = 3.14159265358979323846;
+static const double pi = 3.14159265358979323846, blender_lumens_a_watt = 683;
 
 static vec3 axis_of(const transform *transform, double x, double y, double z) {
     double to[3], length = 0;
@@ -342,6 +342,10 @@ static kd_status camera_add(gltf_file *gltf, const gltf_node *node, mesh *mesh) 
 
 /* --- lights ----------------------------------------------------------------------------------- */
 
+static double watts_a_lumen(const gltf_file *gltf) {
+    return gltf_is_blenders(gltf) ? 1 / blender_lumens_a_watt : 1;
+}
+
 static kd_status spot_read(gltf_file *gltf, const json_place *at, const cJSON *json, light *out) {
     const cJSON *spot = NULL;
     const json_place place = json_place_key(at, "spot");
@@ -379,7 +383,7 @@ static kd_status light_read(gltf_file *gltf, const gltf_node *node, light *out) 
     if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(gltf, &at, item, out));
     out->position = place_of(&node->world);
     out->direction = axis_of(&node->world, 0, 0, -1);
-    out->emitted = photometry_to_watts(vec3_scale(colour, (float)intensity));
+    out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(gltf)));
     return KD_OK;
 }
 

@@ -57,7 +57,7 @@ static void add_stripes(gltf_maker *maker) {
     "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0,\"NORMAL\":0,\"TEXCOORD_0\":1"   \
     "},\"indices\":2,\"material\":0}]},{\"primitives\":[{\"attributes\":{\"POSITION\":3},"         \
     "\"material\":1}]}],\"textures\":[{\"source\":0}],\"images\":[{\"uri\":\"checks.png\"}],"      \
-    "\"extensions\":{\"KHR_lights_punctual\":{\"lights\":[{\"type\":\"point\",\"intensity\":6147," \
+    "\"extensions\":{\"KHR_lights_punctual\":{\"lights\":[{\"type\":\"point\",\"intensity\":9,"    \
     "\"color\":[1,0.8,0.6]}]}},"                                                                   \
     "\"materials\":[{%s},{\"doubleSided\":true,\"pbrMetallicRoughness\":{\"baseColorFactor\":["    \
     "0.1,0.5,0.9,1],\"metallicFactor\":0}}]"
