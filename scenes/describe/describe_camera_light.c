@@ -110,7 +110,7 @@ static kd_status strength_of(strength *out, const json_place *at, const cJSON *o
 /* That of a point or spot light, as its intensity; `solid_angle`: power / intensity. */
 static kd_status intensity_of(vec3 *out, const json_place *at, const cJSON *object,
                               const described_light *words, float solid_angle) {
-    strength given;
+    strength given = {{0, 0, 0}, false};
     KD_TRY(strength_of(&given, at, object, words, "intensity", words->intensity,
                        "intensity_candelas", words->candelas));
     *out = given.is_power ? vec3_scale(given.value, 1 / solid_angle) : given.value;
@@ -162,7 +162,7 @@ static kd_status read_directional(const json_place *at, const cJSON *object,
 /* Adds a black quad that emits. */
 static kd_status read_area(describe_reader *reader, const json_place *at, const cJSON *object,
                            const described_light *words) {
-    strength given;
+    strength given = {{0, 0, 0}, false};
     KD_TRY(strength_of(&given, at, object, words, "radiance", words->radiance, "luminance_nits",
                        words->nits));
     const float area = vec3_length(vec3_cross(words->edge_u, words->edge_v));
