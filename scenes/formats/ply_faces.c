@@ -8,7 +8,7 @@ typedef struct face_writer {
     ply_piece *piece;
     const ply_target *target;
     uint64_t triangle, last; /* next triangle to write; end of the piece's range */
-    bool is_textured;        /* the triangles have numbers of textures */
+    bool has_extras;         /* extras_write has something to write */
     vec3 *points;            /* buffers for the largest polygon so far */
     uint32_t *cut;
     uint64_t capacity;
@@ -38,6 +38,21 @@ static uint32_t texture_of(const face_writer *writer, const ply_row *row) {
     return given && number >= 0 && number < (float)count ? (uint32_t)number : count;
 }
 
+/* Writes what few files have: the texture's number, texture coordinates of corners, the colour. Not
+   inlined, so that other files do not become slower. */
+__attribute__((noinline)) static void extras_write(face_writer *writer, const ply_row *row,
+                                                   const uint32_t which[3]) {
+    const ply_target *to = writer->target;
+    if (to->has_wedges || ply_has(writer->piece->element, PLY_TEXTURE))
+        to->mesh->triangle_materials[writer->triangle] = texture_of(writer, row);
+    if (to->has_wedges) wedges_write(writer, row, which);
+    if (to->triangle_colours)
+        to->triangle_colours[writer->triangle] =
+            ply_has_all(writer->piece->element, PLY_RED, 3)
+                ? vec3_make(row->numbers[PLY_RED], row->numbers[PLY_GREEN], row->numbers[PLY_BLUE])
+                : vec3_all(NAN);
+}
+
 /* Writes the triangle of `corners`, which are the corners `which` of the row. */
 static void triangle_write(face_writer *writer, const ply_row *row, const int64_t corners[3],
                            const uint32_t which[3], uint64_t line) {
@@ -50,14 +65,7 @@ static void triangle_write(face_writer *writer, const ply_row *row, const int64_
         if (to->mesh->normal_indices) to->mesh->normal_indices[at + k] = corner;
         if (to->mesh->texcoord_indices) to->mesh->texcoord_indices[at + k] = corner;
     }
-    if (writer->is_textured)
-        to->mesh->triangle_materials[writer->triangle] = texture_of(writer, row);
-    if (to->has_wedges) wedges_write(writer, row, which);
-    if (to->triangle_colours)
-        to->triangle_colours[writer->triangle] =
-            ply_has_all(writer->piece->element, PLY_RED, 3)
-                ? vec3_make(row->numbers[PLY_RED], row->numbers[PLY_GREEN], row->numbers[PLY_BLUE])
-                : vec3_all(NAN);
+    if (writer->has_extras) extras_write(writer, row, which);
     if (to->lines) to->lines[writer->triangle] = (uint32_t)(line + 1);
     ++writer->triangle;
 }
@@ -121,7 +129,7 @@ static void wedges_check(face_writer *writer, const ply_row *row, const char *at
 
 static void face_write(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
     static const uint32_t whole[3] = {0, 1, 2};
-    wedges_check(writer, row, at, line);
+    if (writer->has_extras) wedges_check(writer, row, at, line);
     if (row->corner_count < 3)
         ply_problem(writer->file, &writer->piece->problems, false, "short-face", at, line,
                     "found a face of %llu corner%s, expected three or more; it is skipped",
@@ -165,7 +173,8 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
     writer.file = file;
     writer.piece = piece;
     writer.target = target;
-    writer.is_textured = target->has_wedges || ply_has(piece->element, PLY_TEXTURE);
+    writer.has_extras =
+        target->has_wedges || target->triangle_colours || ply_has(piece->element, PLY_TEXTURE);
     writer.triangle = piece->first_triangle;
     writer.last = piece->first_triangle + piece->triangles;
     const char *at = piece->begin;

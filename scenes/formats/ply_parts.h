@@ -135,7 +135,7 @@ typedef struct ply_file {
 
 /* The properties of one row that the reader uses. */
 typedef struct ply_row {
-    float numbers[PLY_SCALARS]; /* 0 where the file has none */
+    float numbers[PLY_SCALARS]; /* zeroed before the first row; 0 where the file has none */
     int64_t *corners;           /* items of the index list; owned */
     uint64_t corner_count, corner_capacity;
     float *wedges; /* items of the list of texture coordinates; owned */

@@ -85,6 +85,15 @@ static float number_read(const char *at, ply_type type, bool big) {
     return ply_type_is_real(type) ? real_read(at, type, big) : (float)whole_read(at, type, big);
 }
 
+/* Not inlined, so that rows of vertices and of faces without this list stay as fast. */
+__attribute__((noinline)) static bool bytes_wedges_read(ply_piece *piece, ply_row *row,
+                                                        const char *at, int64_t count,
+                                                        ply_type type, bool big) {
+    for (int64_t k = 0; k < count; ++k, at += ply_type_bytes[type])
+        if (!wedge_add(piece, row, number_read(at, type, big))) return false;
+    return true;
+}
+
 /* Needs no bounds checks: ply_cut has validated the row. */
 static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **at, ply_row *row) {
     const ply_element *element = piece->element;
@@ -105,10 +114,9 @@ static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **
             if (!corner_add(piece, row,
                             whole_read(next + (uint64_t)k * bytes, property->type, big)))
                 return false;
-        for (int64_t k = 0; k < count && property->role == PLY_WEDGES; ++k)
-            if (!wedge_add(piece, row,
-                           number_read(next + (uint64_t)k * bytes, property->type, big)))
-                return false;
+        if (property->role == PLY_WEDGES &&
+            !bytes_wedges_read(piece, row, next, count, property->type, big))
+            return false;
         next += (uint64_t)count * bytes;
     }
     *at = next;
@@ -237,7 +245,6 @@ static const char *rows_begin(const char *at, uint64_t *line) {
 
 bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row) {
-    memset(row->numbers, 0, sizeof row->numbers);
     row->corner_count = row->wedge_count = 0;
     if (!ply_is_text(file)) return bytes_row_read(file, piece, at, row);
     const char *next = rows_begin(*at, line);
