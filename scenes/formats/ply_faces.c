@@ -53,18 +53,21 @@ __attribute__((noinline)) static void extras_write(face_writer *writer, const pl
                 : vec3_all(NAN);
 }
 
+static void corners_write(uint32_t *to, const int64_t corners[3]) {
+    to[0] = (uint32_t)corners[0];
+    to[1] = (uint32_t)corners[1];
+    to[2] = (uint32_t)corners[2];
+}
+
 /* Writes the triangle of `corners`, which are the corners `which` of the row. */
 static void triangle_write(face_writer *writer, const ply_row *row, const int64_t corners[3],
                            const uint32_t which[3], uint64_t line) {
     const ply_target *to = writer->target;
     const uint64_t at = 3 * writer->triangle;
     if (writer->triangle == writer->last) return;
-    for (uint64_t k = 0; k < 3; ++k) {
-        const uint32_t corner = (uint32_t)corners[k];
-        to->mesh->triangles[at + k] = corner;
-        if (to->mesh->normal_indices) to->mesh->normal_indices[at + k] = corner;
-        if (to->mesh->texcoord_indices) to->mesh->texcoord_indices[at + k] = corner;
-    }
+    corners_write(to->mesh->triangles + at, corners);
+    if (to->mesh->normal_indices) corners_write(to->mesh->normal_indices + at, corners);
+    if (to->mesh->texcoord_indices) corners_write(to->mesh->texcoord_indices + at, corners);
     if (writer->has_extras) extras_write(writer, row, which);
     if (to->lines) to->lines[writer->triangle] = (uint32_t)(line + 1);
     ++writer->triangle;

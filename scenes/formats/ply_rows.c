@@ -85,6 +85,21 @@ static float number_read(const char *at, ply_type type, bool big) {
     return ply_type_is_real(type) ? real_read(at, type, big) : (float)whole_read(at, type, big);
 }
 
+/* The row has at least `count` bytes, so they limit the memory. */
+static bool bytes_corners_read(ply_piece *piece, ply_row *row, const char *at, uint64_t count,
+                               ply_type type, bool big) {
+    if (count > row->corner_capacity) {
+        const uint64_t capacity = count < CORNERS_SMALL ? CORNERS_SMALL : count;
+        piece->status = KD_GROW(row->corners, 0, capacity);
+        if (piece->status != KD_OK) return false;
+        row->corner_capacity = capacity;
+    }
+    const uint64_t bytes = ply_type_bytes[type];
+    for (uint64_t k = 0; k < count; ++k) row->corners[k] = whole_read(at + k * bytes, type, big);
+    row->corner_count = count;
+    return true;
+}
+
 /* Not inlined, so that rows of vertices and of faces without this list stay as fast. */
 __attribute__((noinline)) static bool bytes_wedges_read(ply_piece *piece, ply_row *row,
                                                         const char *at, int64_t count,
@@ -110,10 +125,9 @@ static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **
         }
         const int64_t count = whole_read(next, property->count_type, big);
         next += ply_type_bytes[property->count_type];
-        for (int64_t k = 0; k < count && property->role == PLY_CORNERS; ++k)
-            if (!corner_add(piece, row,
-                            whole_read(next + (uint64_t)k * bytes, property->type, big)))
-                return false;
+        if (property->role == PLY_CORNERS &&
+            !bytes_corners_read(piece, row, next, (uint64_t)count, property->type, big))
+            return false;
         if (property->role == PLY_WEDGES &&
             !bytes_wedges_read(piece, row, next, count, property->type, big))
             return false;
