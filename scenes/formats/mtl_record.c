@@ -328,7 +328,8 @@ static void maps_take(mtl_entry *entry, mesh_material *material) {
         char **path = mesh_material_map(material, places[i]);
         if (!entry->maps[i].path || *path) continue;
         *path = entry->maps[i].path;
-        if (is_number(places[i])) material->forms[places[i]].channel = entry->maps[i].channel;
+        if (is_number(places[i]))
+            material->forms[places[i]].channel = (uint8_t)entry->maps[i].channel;
         entry->maps[i].path = NULL;
         if (!placed) placed = &entry->maps[i];
     }

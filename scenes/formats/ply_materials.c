@@ -48,14 +48,8 @@ kd_status ply_colours(const ply_file *file, const ply_target *target) {
     return vertices ? KD_OK : mesh_colour_triangles(target->mesh, colours);
 }
 
-static kd_status texture_find(const ply_file *file, text_span name, mesh_material *material,
-                              const obj_options *options) {
-    const char *expected;
-    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
-    if (material->diffuse_map) {
-        material->record.diffuse = vec3_all(1);
-        return KD_OK;
-    }
+static kd_status texture_report(const ply_file *file, text_span name, const char *expected,
+                                const obj_options *options) {
     problem_list missing = {0};
     problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
                 text_shown(name), name.begin, expected);
@@ -64,11 +58,28 @@ static kd_status texture_find(const ply_file *file, text_span name, mesh_materia
     return status;
 }
 
+static kd_status texture_find(const ply_file *file, text_span name, mesh_material *material,
+                              const obj_options *options) {
+    const char *expected;
+    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
+    if (material->diffuse_map) {
+        material->record.diffuse = vec3_all(1);
+        return KD_OK;
+    }
+    return texture_report(file, name, expected, options);
+}
+
 /* Adds one material per texture, the first called "default", and a last one without texture. */
 static kd_status library_fill(const ply_file *file, const ply_target *target, mtl_library *library,
                               const obj_options *options) {
     const bool coloured = target->vertex_colours || target->triangle_colours;
     const ply_header *header = &file->header;
+    if (header->texture_count && !target->has_texcoords)
+        KD_TRY(
+            texture_report(file, header->textures[0],
+                           "texture coordinates of vertices (s, t) or faces (texcoord), too; the "
+                           "texture is ignored",
+                           options));
     for (uint32_t i = 0; i <= header->texture_count; ++i) {
         char name[32] = "default";
         text_span span = {name, strlen(name)};

@@ -183,6 +183,9 @@ static void test_errors_give_line_or_offset(void **state) {
         {ASCII("4", "element face 1\n" INDICES "property list uchar float texcoord\n") SQUARE
          "3 0 1 2 4 0 0 1 0\n",
          "texcoord-count", "4 numbers", 15, false},
+        {"ply\nformat ascii 1.0\ncomment TextureFile a.png\nelement vertex 4\n" XYZ FACES
+         "end_header\n" SQUARE "3 0 1 2\n",
+         "missing-texture", "texture coordinates", 0, false},
         {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
