@@ -10,6 +10,7 @@
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
+#include "render/api/omissions.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
@@ -343,6 +344,7 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     job_stage_begin(frame->job, "develop", 0);
     const kd_status status = develop(saving->out, film, frame, saving->started);
     job_stage_end(frame->job);
+    omissions_report_cut(&frame->statistics, frame->options);
     return status;
 }
 
@@ -427,6 +429,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     if (ranks_shared(frame.comm)) KD_TRY_GOTO(open_figures(out, frame.comm));
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_distributed(&frame));
+    if (!frame.comm || frame.comm->rank == 0) omissions_report(&view, frame.integrator);
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);

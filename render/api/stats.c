@@ -130,6 +130,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_number(energy, "media", figures->watts_media);
     add_number(energy, "escaped", figures->watts_escaped);
     add_number(energy, "ended", figures->watts_ended);
+    add_number(energy, "cut", figures->watts_cut);
     add_count(root, "rays", figures->rays + figures->photon_rays);
     add_count(root, "nan_samples", figures->nan_samples);
     cJSON *picture = cJSON_AddObjectToObject(root, "image");

@@ -59,9 +59,9 @@ uint64_t film_picture_bytes(uint64_t pixels);
      40 crop x0 y0 x1 y1 (int32)
      56 frame_statistics: rays, photon_rays, nan_samples, photons_emitted, photons_stored,
         caustics_stored, photon_hash, volume_stored, watts emitted, absorbed, escaped, ended,
-        media (double)
-     160 frame.carried, 16 doubles
-     288 hash of the pixels  296 hash of the 296 bytes before
+        media, cut (double)
+     168 frame.carried, 16 doubles
+     296 hash of the pixels  304 hash of the 304 bytes before
    Each pixel: radiance (3 doubles), squares (double), sums over its samples; first (3), a sum over
    some of them (pixel.h), and the sums alpha, depth, normal (3), albedo (3) (floats); samples,
    hits, 0 (uint32). Hashes are XXH3. */

@@ -22,6 +22,7 @@ typedef struct frame_statistics { /* integers, so sums over threads do not depen
     double radius; /* typical estimation radius of the global map, scene units; 0: none */
     /* energy balance of photon tracing, W */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
+    double watts_cut; /* the part of watts_ended that the limits of the path length cut off */
     /* parts of the stage "render" on a CUDA device */
     double lookup_seconds, gather_seconds, film_seconds;
 } frame_statistics;
@@ -85,6 +86,15 @@ typedef struct frame {
 /* Sets of photon maps: masks of the bits 1 << PHOTON_LIST_GLOBAL and so on. */
 enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 
+/* Light that a method cannot show. Caustics: light that a mirror or smooth glass casts on another
+   surface. */
+enum {
+    OMITS_POINT_CAUSTICS = 1, /* those of point, spot and directional lights */
+    OMITS_ALL_CAUSTICS = 2,
+    OMITS_SPECULAR = 4, /* mirrors and smooth glass before the camera */
+    OMITS_SKY = 8       /* the environment before the camera */
+};
+
 typedef struct integrator {
     const char *name;
     const char *source;                    /* the paper that describes the method */
@@ -128,6 +138,7 @@ typedef struct integrator {
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
+    uint32_t omits; /* mask of OMITS_POINT_CAUSTICS and so on */
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
                        copies */

@@ -11,7 +11,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the file is written as it lies in memory");
 static_assert(sizeof(film_pixel) == 4 * 8 + 11 * 4 + 3 * 4, "padding would be written");
 
-enum { STATE_VERSION = 5 };
+enum { STATE_VERSION = 6 };
 static const char state_magic[8] = "KDSTATE";
 
 typedef struct state_header {
@@ -20,12 +20,12 @@ typedef struct state_header {
     uint64_t program, scene, options;
     int32_t crop[4];
     uint64_t counts[8];
-    double watts[5];
+    double watts[6];
     double carried[FRAME_CARRIED];
     uint64_t pixels_hash, header_hash;
 } state_header;
 
-static_assert(sizeof(state_header) == 304, "the layout is part of the file format");
+static_assert(sizeof(state_header) == 312, "the layout is part of the file format");
 
 static uint64_t text_hash(uint64_t hash, const char *text) {
     return hash_combine(hash, text, strlen(text) + 1);
@@ -65,8 +65,8 @@ static state_header header_of(const frame *frame, const film *film) {
         sums->rays,           sums->photon_rays,     sums->nan_samples, sums->photons_emitted,
         sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->volume_stored};
     memcpy(made.counts, counts, sizeof counts);
-    const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
-                             sums->watts_ended, sums->watts_media};
+    const double watts[6] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
+                             sums->watts_ended,   sums->watts_media,    sums->watts_cut};
     memcpy(made.watts, watts, sizeof watts);
     memcpy(made.carried, frame->carried, sizeof made.carried);
     return made;
@@ -140,6 +140,7 @@ static void take_header(frame *frame, const state_header *header) {
     sums->watts_escaped = header->watts[2];
     sums->watts_ended = header->watts[3];
     sums->watts_media = header->watts[4];
+    sums->watts_cut = header->watts[5];
     memcpy(frame->carried, header->carried, sizeof frame->carried);
 }
 

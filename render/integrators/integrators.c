@@ -66,6 +66,7 @@ const integrator integrator_path = {.name = "path",
                                     .launch = KD_IF_CUDA(path_launch),
                                     .launch_samples = waves_samples,
                                     .launch_bytes = waves_bytes,
+                                    .omits = OMITS_POINT_CAUSTICS,
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
@@ -77,6 +78,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch = KD_IF_CUDA(path_launch),
                                       .launch_samples = waves_samples,
                                       .launch_bytes = waves_bytes,
+                                      .omits = OMITS_ALL_CAUSTICS,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */
@@ -114,6 +116,7 @@ const integrator integrator_whitted = {.name = "whitted",
                                        .sample = whitted_sample,
                                        .close = close_state,
                                        .launch = KD_IF_CUDA(whitted_launch),
+                                       .omits = OMITS_ALL_CAUSTICS,
                                        .instances = true};
 
 const integrator integrator_ao = {.name = "ao",

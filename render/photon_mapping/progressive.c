@@ -39,7 +39,8 @@ enum {
     CARRIED_ESCAPED_WATTS,
     CARRIED_ENDED_WATTS,
     CARRIED_MEDIA_RADIUS, /* initial radius of the media map */
-    CARRIED_MEDIA_WATTS   /* W absorbed by media, summed over passes */
+    CARRIED_MEDIA_WATTS,  /* W absorbed by media, summed over passes */
+    CARRIED_CUT_WATTS     /* the part of CARRIED_ENDED_WATTS cut by the limits of the path length */
 };
 
 /* --- prefetched maps --------------------------------------------------------------------------
@@ -203,11 +204,13 @@ static void note_statistics(frame *frame, const photon_figures *figures, uint32_
     carried[CARRIED_MEDIA_WATTS] += ledger->media;
     carried[CARRIED_ESCAPED_WATTS] += ledger->escaped;
     carried[CARRIED_ENDED_WATTS] += ledger->ended + ledger->cut;
+    carried[CARRIED_CUT_WATTS] += ledger->cut;
     to->watts_emitted = carried[CARRIED_EMITTED_WATTS] / (pass + 1.0);
     to->watts_absorbed = carried[CARRIED_ABSORBED_WATTS] / (pass + 1.0);
     to->watts_media = carried[CARRIED_MEDIA_WATTS] / (pass + 1.0);
     to->watts_escaped = carried[CARRIED_ESCAPED_WATTS] / (pass + 1.0);
     to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
+    to->watts_cut = carried[CARRIED_CUT_WATTS] / (pass + 1.0);
 }
 
 /* `scene_radius`, the radius of a map, is the largest that a k-nearest-neighbour estimate may use:
@@ -264,7 +267,7 @@ static kd_status make_device_maps(progressive_state *state, frame *frame, bool f
 static kd_status find_tiles_cpu(progressive_state *state, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
     const kd_status status =
-        tile_set_open(&state->tiles, frame->scene, NULL, radius, TILE_REACH_LIGHT, frame->job);
+        tile_set_open(&state->tiles, frame->scene, NULL, radius, TILE_REACH_WALLS, frame->job);
     job_stage_end(frame->job);
     return status;
 }
@@ -273,7 +276,7 @@ static kd_status find_tiles_cpu(progressive_state *state, const frame *frame, fl
 static kd_status find_tiles(progressive_state *state, frame *frame, float radius) {
     if (state->tiled) return KD_OK;
     if (frame->device_frame)
-        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius, TILE_REACH_LIGHT));
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius, TILE_REACH_WALLS));
     else
         KD_TRY(find_tiles_cpu(state, frame, radius));
     state->tiled = true;

@@ -1,19 +1,21 @@
 /* Source: Preetham, Shirley and Smits 1999, "A practical analytic model for daylight": the sky's
      distribution (appendix A.2: coefficients of Perez's formula, luminance and chromaticity of the
      zenith), transmittance of the atmosphere for sunlight (A.1: Rayleigh, aerosols, ozone); Wyman,
-     Sloan and Shirley 2013 for the colour matching functions; Clarberg 2008, "Fast equal-area
-     mapping of the (hemi)sphere using SIMD".
+     Sloan and Shirley 2013 for the colour matching functions; Hestroffer and Magnan 1998,
+     "Wavelength dependency of the solar limb darkening": brightness of the sun's disc; Clarberg
+   2008, "Fast equal-area mapping of the (hemi)sphere using SIMD".
    Differs from the paper in: the extraterrestrial sun is a black body of 5778 K with an
      illuminance of 128 klx; absorption by water vapour and mixed gases is ignored, because it is
      outside the visible range. */
 #include "scenes/assembly/clear_sky.h"
+#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <math.h>
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
-static const double lumens_a_watt = 683, sun_lux = 128000, sun_degrees = 0.2666;
+static const double sun_lux = 128000, sun_degrees = 0.2666;
 
 static void colour_of(double rgb[3], double x, double y, double z) { /* from CIE XYZ, D65 */
     rgb[0] = fmax(0, 3.2404542 * x - 1.5371385 * y - 0.4985314 * z);
@@ -61,7 +63,7 @@ static void sun_open(clear_sky_model *out, double turbidity) {
         above += sent * xyz[1];
         for (int c = 0; c < 3; ++c) seen[c] += sent * passes * xyz[c];
     }
-    const double scale = sun_lux / lumens_a_watt / above;
+    const double scale = sun_lux / KD_LUMENS_PER_WATT / above;
     colour_of(out->sun_irradiance, scale * seen[0], scale * seen[1], scale * seen[2]);
 }
 
@@ -119,7 +121,7 @@ void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double 
     for (int c = 0; c < 3; ++c)
         seen[c] = sky->zenith[c] * perez(sky->perez[c], direction[1], angle) /
                   perez(sky->perez[c], 1, sun_angle);
-    const double radiance = fmax(0, seen[0]) * 1000 / lumens_a_watt;
+    const double radiance = fmax(0, seen[0]) * 1000 / KD_LUMENS_PER_WATT;
     colour_of(rgb, radiance * seen[1] / seen[2], radiance,
               radiance * (1 - seen[1] - seen[2]) / seen[2]);
 }
@@ -163,40 +165,54 @@ static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The fraction of texel (x, y) that the sun's disc covers, estimated from 8 x 8 points. */
-static double sun_share(const clear_sky_model *sky, int64_t x, int64_t y, double cosine) {
+/* Adds to `share` the mean over texel (x, y), estimated from 8 x 8 points, of the sun's radiance
+   relative to the centre of its disc; 0 outside. Where the line of sight makes an angle of cosine m
+   with the sun's vertical, that is m^(-0.023 + 0.292 / wavelength in micrometres). The channels
+   have dominant wavelengths of about 611, 549 and 464 nm. */
+static void sun_share(double share[3], const clear_sky_model *sky, int64_t x, int64_t y) {
     enum { POINTS = 8 };
-    int inside = 0;
-    for (int j = 0; j < POINTS; ++j)
-        for (int i = 0; i < POINTS; ++i) {
-            double direction[3];
-            texel_direction(direction, (double)x + (i + 0.5) / POINTS,
-                            (double)y + (j + 0.5) / POINTS);
-            inside += direction[0] * sky->sun[0] + direction[1] * sky->sun[1] +
-                          direction[2] * sky->sun[2] >
-                      cosine;
+    static const double wavelength[3] = {0.611, 0.549, 0.464};
+    const double radius = sun_degrees * pi / 180, edge = sin(radius) * sin(radius);
+    for (int i = 0; i < POINTS * POINTS; ++i) {
+        double direction[3], across = 0;
+        texel_direction(direction, (double)x + (i % POINTS + 0.5) / POINTS,
+                        (double)y + (i / POINTS + 0.5) / POINTS);
+        const double cosine =
+            direction[0] * sky->sun[0] + direction[1] * sky->sun[1] + direction[2] * sky->sun[2];
+        /* |direction x sun|^2, which is more accurate than 1 - cosine^2 */
+        for (int c = 0; c < 3; ++c) {
+            const int d = (c + 1) % 3;
+            const double part = direction[c] * sky->sun[d] - direction[d] * sky->sun[c];
+            across += part * part;
         }
-    return (double)inside / (POINTS * POINTS);
+        if (!(cosine > 0) || !(across < edge)) continue;
+        for (int c = 0; c < 3; ++c)
+            share[c] +=
+                pow(1 - across / edge, 0.5 * (-0.023 + 0.292 / wavelength[c])) / (POINTS * POINTS);
+    }
 }
 
-/* Pass 0 sums the solid angle of the disc as the texels resolve it; pass 1 divides the irradiance
-   by that, so that the energy is exact. */
+/* Pass 0 sums the radiance of the disc as the texels resolve it, relative to its centre; pass 1
+   divides the irradiance by that, so that the energy is exact. */
 static void sun_add(const picture_work *work) {
-    const double radius = sun_degrees * pi / 180, cosine = cos(radius);
+    const double radius = sun_degrees * pi / 180;
     const int64_t middle = (int64_t)(acos(work->model.sun[1]) / pi * CLEAR_SKY_HEIGHT);
     const int64_t reach = (int64_t)(radius / pi * CLEAR_SKY_HEIGHT) + 2;
     const int64_t top = middle > reach ? middle - reach : 0;
     const int64_t bottom =
         middle + reach < CLEAR_SKY_HEIGHT / 2 ? middle + reach : CLEAR_SKY_HEIGHT / 2 - 1;
-    double solid = 0;
+    double solid[3] = {0, 0, 0};
     for (int pass = 0; pass < 2; ++pass)
         for (int64_t y = top; y <= bottom; ++y)
             for (int64_t x = 0; x < CLEAR_SKY_WIDTH; ++x) {
-                const double share = sun_share(&work->model, x, y, cosine);
+                double share[3] = {0, 0, 0};
                 float *rgb = work->floats + 3 * (y * CLEAR_SKY_WIDTH + x);
-                if (pass == 0) solid += share * texel_size(y);
-                for (int c = 0; c < 3 && pass == 1 && share > 0; ++c)
-                    rgb[c] += (float)(share * work->model.sun_irradiance[c] / solid);
+                sun_share(share, &work->model, x, y);
+                for (int c = 0; c < 3 && share[0] > 0; ++c)
+                    if (pass == 0)
+                        solid[c] += share[c] * texel_size(y);
+                    else
+                        rgb[c] += (float)(share[c] * work->model.sun_irradiance[c] / solid[c]);
             }
 }
 

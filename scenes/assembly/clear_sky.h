@@ -1,5 +1,5 @@
-/* The clear daylight sky for a position of the sun. Radiance is photometric: luminance divided by
-   683 lm/W, in W/(sr m^2), linear Rec. 709. */
+/* The clear daylight sky for a position of the sun. Radiance is in the units of
+   core/math/photometry.h: W/(sr m^2), linear Rec. 709, with the sky's luminance. */
 #ifndef KD_SCENES_ASSEMBLY_CLEAR_SKY_H
 #define KD_SCENES_ASSEMBLY_CLEAR_SKY_H
 #include "core/status.h"

@@ -8,6 +8,7 @@ static texture_role role_of(const mesh_map_form *form, texture_role usual) {
     case MESH_CHANNEL_GREEN: return TEXTURE_GREEN;
     case MESH_CHANNEL_BLUE: return TEXTURE_BLUE;
     case MESH_CHANNEL_ALPHA: return TEXTURE_ALPHA;
+    case MESH_CHANNEL_LUMINANCE: return TEXTURE_LUMINANCE;
     default: return usual;
     }
 }

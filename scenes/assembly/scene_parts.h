@@ -13,12 +13,13 @@
 struct picture; /* core/image/picture.h */
 
 typedef enum texture_role {
-    TEXTURE_COLOUR, /* sRGB; HDR and EXR files are linear */
-    TEXTURE_NORMAL, /* linear, three channels */
-    TEXTURE_GREY,   /* one value: the first channel */
-    TEXTURE_GREEN,  /* one value: the second channel (roughness of packed files) */
-    TEXTURE_BLUE,   /* one value: the third channel (metallic of packed files) */
-    TEXTURE_ALPHA,  /* one value: alpha, or 1 if the image has none */
+    TEXTURE_COLOUR,    /* sRGB; HDR and EXR files are linear */
+    TEXTURE_NORMAL,    /* linear, three channels */
+    TEXTURE_GREY,      /* one value: the first channel */
+    TEXTURE_GREEN,     /* one value: the second channel (roughness of packed files) */
+    TEXTURE_BLUE,      /* one value: the third channel (metallic of packed files) */
+    TEXTURE_ALPHA,     /* one value: alpha, or 1 if the image has none */
+    TEXTURE_LUMINANCE, /* one value: that of Rec. 709 by the numbers of the file */
     /* one value: alpha if the image has one that is not 1 everywhere, else the first channel */
     TEXTURE_OPACITY,
     TEXTURE_SKY, /* HDR, EXR or sRGB */

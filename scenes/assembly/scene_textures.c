@@ -165,6 +165,21 @@ static void keep_sample(texture_image *image, uint32_t to, const picture *decode
     }
 }
 
+/* Keeps the luminance of an image of colours. */
+static void keep_luminance(texture_image *image, const picture *decoded, uint64_t texels) {
+    const uint64_t step = (uint64_t)decoded->samples;
+    for (uint64_t i = 0; i < texels; ++i) {
+        const float red = (float)picture_value(decoded, step * i);
+        const float green = (float)picture_value(decoded, step * i + 1);
+        const float blue = (float)picture_value(decoded, step * i + 2);
+        const float value = rintf(0.2126f * red + 0.7152f * green + 0.0722f * blue);
+        if (image->is_wide)
+            ((uint16_t *)(void *)image->bytes)[i] = (uint16_t)value;
+        else
+            image->bytes[i] = (uint8_t)value;
+    }
+}
+
 /* Keeps the samples of the file at its bit depth. For a scalar map, keeps only the sample that is
    used. */
 static kd_status keep_samples(texture_image *image, const picture *decoded, uint64_t texels) {
@@ -180,6 +195,8 @@ static kd_status keep_samples(texture_image *image, const picture *decoded, uint
         keep_sample(image, 1, decoded, -1, texels);
     } else if (whole) {
         memcpy(image->bytes, decoded->texels, bytes);
+    } else if (image->role == TEXTURE_LUMINANCE && decoded->samples >= 3) {
+        keep_luminance(image, decoded, texels);
     } else {
         image->shows_normals = image->role == TEXTURE_GREY && decoded->samples >= 3 &&
                                samples_are_normals(decoded, texels);

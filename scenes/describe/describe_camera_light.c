@@ -1,4 +1,5 @@
 /* Reads the camera with its keyframes, and an entry of "lights". */
+#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/describe/describe_reader.h"
@@ -82,30 +83,49 @@ kd_status describe_camera(describe_reader *reader, const json_place *at, const c
 
 static const float radians = KD_PI / 180;
 
-/* Checks that exactly one of `name` and power is given; sets *by_power to true if it is power. */
-static kd_status strength_of(const json_place *at, const cJSON *object, const char *name,
-                             bool *by_power) {
-    const bool power = json_has(object, "power");
-    if (power == json_has(object, name))
-        return json_fail(at, "set exactly one of `%s` and `power`", name);
-    *by_power = power;
+/* The strength of a light: its total power, or another quantity, such as its intensity. */
+typedef struct strength {
+    vec3 value; /* W, W/sr or W/(sr m^2) */
+    bool is_power;
+} strength;
+
+/* Reads the strength from exactly one of the keys `power`, `power_lumens`, `name` (`value`) and
+   `photometric_name` (`photometric`). */
+static kd_status strength_of(strength *out, const json_place *at, const cJSON *object,
+                             const described_light *words, const char *name, vec3 value,
+                             const char *photometric_name, vec3 photometric) {
+    const bool power = json_has(object, "power"), lumens = json_has(object, "power_lumens");
+    const bool other = json_has(object, name), seen = json_has(object, photometric_name);
+    if (power + lumens + other + seen != 1)
+        return json_fail(at, "set exactly one of `%s`, `%s`, `power` and `power_lumens`", name,
+                         photometric_name);
+    out->is_power = power || lumens;
+    out->value = power    ? words->power
+                 : lumens ? photometry_to_watts(words->lumens)
+                 : other  ? value
+                          : photometry_to_watts(photometric);
+    return KD_OK;
+}
+
+/* That of a point or spot light, as its intensity; `solid_angle`: power / intensity. */
+static kd_status intensity_of(vec3 *out, const json_place *at, const cJSON *object,
+                              const described_light *words, float solid_angle) {
+    strength given = {{0, 0, 0}, false};
+    KD_TRY(strength_of(&given, at, object, words, "intensity", words->intensity,
+                       "intensity_candelas", words->candelas));
+    *out = given.is_power ? vec3_scale(given.value, 1 / solid_angle) : given.value;
     return KD_OK;
 }
 
 static kd_status read_point(const describe_reader *reader, const json_place *at,
                             const cJSON *object, const described_light *words, light *made) {
-    bool by_power = false;
-    KD_TRY(strength_of(at, object, "intensity", &by_power));
     made->kind = LIGHT_POINT;
     made->position = describe_local(reader, words->position);
-    made->emitted = by_power ? vec3_scale(words->power, 1 / (4 * KD_PI)) : words->intensity;
-    return KD_OK;
+    return intensity_of(&made->emitted, at, object, words, 4 * KD_PI);
 }
 
 static kd_status read_spot(const describe_reader *reader, const json_place *at, const cJSON *object,
                            const described_light *words, light *made) {
-    bool by_power = false;
-    KD_TRY(strength_of(at, object, "intensity", &by_power));
     if (json_has(object, "direction") && json_has(object, "look_at"))
         return json_fail(at, "set exactly one of `direction` and `look_at`");
     if (!(words->inner_degrees < words->outer_degrees))
@@ -123,24 +143,28 @@ static kd_status read_spot(const describe_reader *reader, const json_place *at, 
     const float solid_angle = KD_PI * (2 - made->cos_inner - made->cos_outer);
     if (!(made->cos_inner > made->cos_outer) || !(solid_angle > 0))
         return json_fail(at, "the cone is too narrow; increase `outer_degrees`");
-    made->emitted = by_power ? vec3_scale(words->power, 1 / solid_angle) : words->intensity;
-    return KD_OK;
+    return intensity_of(&made->emitted, at, object, words, solid_angle);
 }
 
-static kd_status read_directional(const json_place *at, const described_light *words, light *made) {
+static kd_status read_directional(const json_place *at, const cJSON *object,
+                                  const described_light *words, light *made) {
+    const bool lux = json_has(object, "illuminance_lux");
+    if (lux && json_has(object, "irradiance"))
+        return json_fail(at, "set exactly one of `irradiance` and `illuminance_lux`");
     made->kind = LIGHT_DIRECTIONAL;
     made->direction = vec3_normalize(words->direction);
     if (vec3_is_zero(made->direction))
         return json_fail(at, "the direction of the light must not have length 0");
-    made->emitted = words->irradiance;
+    made->emitted = lux ? photometry_to_watts(words->lux) : words->irradiance;
     return KD_OK;
 }
 
 /* Adds a black quad that emits. */
 static kd_status read_area(describe_reader *reader, const json_place *at, const cJSON *object,
                            const described_light *words) {
-    bool by_power = false;
-    KD_TRY(strength_of(at, object, "radiance", &by_power));
+    strength given = {{0, 0, 0}, false};
+    KD_TRY(strength_of(&given, at, object, words, "radiance", words->radiance, "luminance_nits",
+                       words->nits));
     const float area = vec3_length(vec3_cross(words->edge_u, words->edge_v));
     if (!(area > 0)) return json_fail(at, "the edges of the light must not be parallel or 0");
     const float sides = words->two_sided ? 2 : 1;
@@ -151,7 +175,7 @@ static kd_status read_area(describe_reader *reader, const json_place *at, const 
     lamp.record.diffuse = vec3_all(0);
     lamp.record.two_sided = words->two_sided;
     lamp.record.emission =
-        by_power ? vec3_scale(words->power, 1 / (KD_PI * area * sides)) : words->radiance;
+        given.is_power ? vec3_scale(given.value, 1 / (KD_PI * area * sides)) : given.value;
     reader->geometry.material = mesh_builder_copy_material(&reader->geometry, &lamp);
     const vec3 a = describe_local(reader, words->corner);
     const vec3 b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
@@ -192,7 +216,7 @@ kd_status describe_light(describe_reader *reader, const json_place *at, const cJ
     switch (kind) {
     case DESCRIBED_POINT: KD_TRY(read_point(reader, at, object, &words, &made)); break;
     case DESCRIBED_SPOT: KD_TRY(read_spot(reader, at, object, &words, &made)); break;
-    case DESCRIBED_DIRECTIONAL: KD_TRY(read_directional(at, &words, &made)); break;
+    case DESCRIBED_DIRECTIONAL: KD_TRY(read_directional(at, object, &words, &made)); break;
     default: KD_TRY(read_area(reader, at, object, &words)); return KD_OK;
     }
     if (vec3_is_zero(made.emitted))

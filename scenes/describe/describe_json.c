@@ -2,6 +2,7 @@
    (render_options.c); the environment. Writes the tables of all keys as Markdown. */
 #include "scenes/describe/describe_json.h"
 #include "core/files/file.h"
+#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_keys.h"
 #include "scenes/describe/describe_reader.h"
@@ -186,6 +187,11 @@ static kd_status read_environment(describe_reader *reader, const json_place *at,
     memset(&words, 0, sizeof words);
     words.radiance = vec3_all(1);
     KD_TRY(json_read(at, object, describe_environment_keys, &words));
+    if (json_has(object, "luminance_nits")) {
+        if (json_has(object, "radiance") || words.sky)
+            return json_fail(at, "set exactly one of `radiance`, `luminance_nits` and `sky`");
+        words.radiance = photometry_to_watts(words.nits);
+    }
     reader->draft->sky = true;
     reader->draft->sky_radiance = words.radiance;
     reader->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);

@@ -122,6 +122,8 @@ const json_key describe_material_keys[] = {
      .help = "colour factor at each refraction by glass"},
     {KEY("emission", JSON_COLOUR, described_material, emission), AT_LEAST_0, .unit = "W/(sr m^2)",
      .initial = "0", .help = "radiance emitted from the front"},
+    {KEY("emission_nits", JSON_COLOUR, described_material, emission_nits), AT_LEAST_0,
+     .unit = "cd/m^2", .help = "the same as luminance, instead of `emission`"},
     {KEY("two_sided", JSON_BOOL, described_material, two_sided), .initial = "false",
      .help = "emit from the back, too"},
     {KEY("roughness", JSON_FLOAT, described_material, roughness), UP_TO_1, .initial = "0",
@@ -263,6 +265,16 @@ const json_key describe_camera_key_keys[] = {
         KEY("power", JSON_COLOUR, described_light, power), AT_LEAST_0,                             \
             .unit = "W", .help = "total power, instead of intensity or radiance"                   \
     }
+#define LIGHT_LUMENS                                                                               \
+    {                                                                                              \
+        KEY("power_lumens", JSON_COLOUR, described_light, lumens), AT_LEAST_0,                     \
+            .unit = "lm", .help = "the same as luminous flux"                                      \
+    }
+#define LIGHT_CANDELAS                                                                             \
+    {                                                                                              \
+        KEY("intensity_candelas", JSON_COLOUR, described_light, candelas), AT_LEAST_0,             \
+            .unit = "cd", .help = "the same as luminous intensity"                                 \
+    }
 #define LIGHT_POSITION                                                                             \
     { KEY("position", JSON_POINT, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
 #define LIGHT_DIRECTION                                                                            \
@@ -275,7 +287,9 @@ static const json_key point_keys[] = {
     LIGHT_KIND,
     LIGHT_POSITION,
     {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr"},
+    LIGHT_CANDELAS,
     LIGHT_POWER,
+    LIGHT_LUMENS,
     {.name = NULL}};
 
 static const json_key spot_keys[] = {
@@ -286,7 +300,9 @@ static const json_key spot_keys[] = {
      .help = "instead of `direction`"},
     {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr",
      .help = "on the axis"},
+    LIGHT_CANDELAS,
     LIGHT_POWER,
+    LIGHT_LUMENS,
     {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .maximum = 180,
      .unit = "degrees", .initial = "20", .help = "angle from the axis of full intensity"},
     {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .maximum = 180,
@@ -298,6 +314,8 @@ static const json_key directional_keys[] = {
     LIGHT_DIRECTION,
     {KEY("irradiance", JSON_COLOUR, described_light, irradiance), AT_LEAST_0, .unit = "W/m^2",
      .initial = "1", .help = "on a surface perpendicular to the direction"},
+    {KEY("illuminance_lux", JSON_COLOUR, described_light, lux), AT_LEAST_0, .unit = "lx",
+     .help = "the same as illuminance, instead of `irradiance`"},
     {.name = NULL}};
 
 static const json_key area_keys[] = {
@@ -307,7 +325,10 @@ static const json_key area_keys[] = {
     {KEY("edge_v", JSON_VECTOR, described_light, edge_v), .unit = "m", .initial = "[0, 0, 1]",
      .help = "emits along edge_u x edge_v"},
     {KEY("radiance", JSON_COLOUR, described_light, radiance), AT_LEAST_0, .unit = "W/(sr m^2)"},
+    {KEY("luminance_nits", JSON_COLOUR, described_light, nits), AT_LEAST_0, .unit = "cd/m^2",
+     .help = "the same as luminance"},
     LIGHT_POWER,
+    LIGHT_LUMENS,
     {KEY("two_sided", JSON_BOOL, described_light, two_sided), .initial = "false"},
     {.name = NULL}};
 
@@ -317,6 +338,8 @@ const json_key describe_environment_keys[] = {
     REMARK,
     {KEY("radiance", JSON_COLOUR, described_environment, radiance), AT_LEAST_0,
      .unit = "W/(sr m^2)", .initial = "1", .help = "factor of the image"},
+    {KEY("luminance_nits", JSON_COLOUR, described_environment, nits), AT_LEAST_0, .unit = "cd/m^2",
+     .help = "the same as luminance, instead of `radiance`; not with `sky`"},
     {KEY("image", JSON_TEXT, described_environment, image),
      .help = "latitude-longitude, .exr, .hdr or 8 bit; its top is +y, its centre -z"},
     {KEY("rotation_degrees", JSON_FLOAT, described_environment, rotation_degrees),

@@ -22,7 +22,7 @@ typedef struct described_medium {
 
 typedef struct described_material {
     int32_t kind, energy;
-    vec3 diffuse, specular, transmission, emission;
+    vec3 diffuse, specular, transmission, emission, emission_nits;
     float roughness, metallic, ior, opacity, bump_scale;
     bool two_sided, map_clamp;
     const char *medium, *medium_outside; /* names in `media` */
@@ -90,13 +90,14 @@ typedef struct described_light {
     int32_t kind; /* described_light_kind */
     double position[3], look_at[3], corner[3];
     vec3 direction, intensity, power, irradiance, radiance;
+    vec3 candelas, lumens, lux, nits; /* the same in photometric units */
     float inner_degrees, outer_degrees;
     vec3 edge_u, edge_v;
     bool two_sided;
 } described_light;
 
 typedef struct described_environment {
-    vec3 radiance;
+    vec3 radiance, nits;
     const char *image;
     float rotation_degrees;
     int32_t projection; /* 0: latitude-longitude, 1: equal-area */

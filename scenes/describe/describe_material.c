@@ -1,5 +1,6 @@
 /* Reads the materials of a description (defined by name, replacing one of a mesh file, or changing
    parts of one) and its media (defined by name, for materials and fog). */
+#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "scenes/describe/describe_keys.h"
@@ -149,6 +150,11 @@ static kd_status change(describe_reader *reader, const json_place *at, const cJS
     const bool metal = words.kind == MATERIAL_MIRROR || words.kind == MATERIAL_CONDUCTOR;
     if (metal && json_has(object, "kind") && !json_has(object, "specular"))
         words.specular = vec3_all(1);
+    if (json_has(object, "emission_nits")) {
+        if (json_has(object, "emission"))
+            return json_fail(at, "set exactly one of `emission` and `emission_nits`");
+        words.emission = photometry_to_watts(words.emission_nits);
+    }
     take_metal(object, &words);
     KD_TRY(check_layers(at, object, &words));
     words_to(made, &words);

@@ -44,6 +44,7 @@ typedef struct mtl_texture {
     float scale[2], offset[2];
     float bump; /* -bm */
     bool clamp;
+    mesh_channel channel; /* -imfchan, for maps of one number */
 } mtl_texture;
 
 typedef struct mtl_entry {

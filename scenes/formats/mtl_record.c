@@ -21,7 +21,22 @@ static const option_kind option_kinds[] = {
     {"-cc", FORM_SWITCH, 0, 0},      {"-imfchan", FORM_WORD, 0, 0},
     {"-type", FORM_WORD, 0, 0},      {"-colorspace", FORM_WORD, 0, 0}};
 
-static void option_apply(const option_kind *kind, const float values[3], int count, bool on,
+/* Returns the channel that -imfchan names; the usual one for z, the depth, which no picture has. */
+static mesh_channel channel_of(text_span word) {
+    static const struct {
+        const char *name;
+        mesh_channel channel;
+    } channels[] = {{"r", MESH_CHANNEL_RED},
+                    {"g", MESH_CHANNEL_GREEN},
+                    {"b", MESH_CHANNEL_BLUE},
+                    {"m", MESH_CHANNEL_ALPHA},
+                    {"l", MESH_CHANNEL_LUMINANCE}};
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; ++i)
+        if (text_is_like(word, channels[i].name)) return channels[i].channel;
+    return MESH_CHANNEL_USUAL;
+}
+
+static void option_apply(const option_kind *kind, const float values[3], int count, text_span word,
                          mtl_texture *texture) {
     if (strcmp(kind->name, "-s") == 0) {
         texture->scale[0] = values[0];
@@ -32,7 +47,9 @@ static void option_apply(const option_kind *kind, const float values[3], int cou
     } else if (strcmp(kind->name, "-bm") == 0) {
         texture->bump = values[0];
     } else if (strcmp(kind->name, "-clamp") == 0) {
-        texture->clamp = on;
+        texture->clamp = text_is_like(word, "on");
+    } else if (strcmp(kind->name, "-imfchan") == 0) {
+        texture->channel = channel_of(word);
     }
 }
 
@@ -59,18 +76,19 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
         if (!text_is(word, kind->name)) continue;
         float values[3] = {0};
         int count = 0;
-        bool on = false;
+        text_span value = {0};
         if (kind->form == FORM_NUMBERS) {
             count = option_numbers(&ahead, values, kind->maximum);
             if (count < kind->minimum) return false;
         } else {
             text_skip_blanks(&ahead);
-            const text_span value = text_word(&ahead);
-            on = text_is_like(value, "on");
+            value = text_word(&ahead);
             if (value.count == 0) return false;
-            if (kind->form == FORM_SWITCH && !on && !text_is_like(value, "off")) return false;
+            if (kind->form == FORM_SWITCH && !text_is_like(value, "on") &&
+                !text_is_like(value, "off"))
+                return false;
         }
-        option_apply(kind, values, count, on, texture);
+        option_apply(kind, values, count, value, texture);
         *cursor = ahead;
         return true;
     }
@@ -292,6 +310,12 @@ static void colours_set(const mtl_entry *entry, material *record) {
         record->emission = vec3_all(1);
 }
 
+/* Returns true if the map has one number per texel. */
+static bool is_number(mesh_map map) {
+    return map == MESH_MAP_OPACITY || map == MESH_MAP_ROUGHNESS || map == MESH_MAP_METALLIC ||
+           map == MESH_MAP_BUMP || map == MESH_MAP_COAT || map == MESH_MAP_COAT_ROUGHNESS;
+}
+
 /* Moves the texture paths to the material. The record has one texture transform, that of the first
    map. */
 static void maps_take(mtl_entry *entry, mesh_material *material) {
@@ -304,6 +328,8 @@ static void maps_take(mtl_entry *entry, mesh_material *material) {
         char **path = mesh_material_map(material, places[i]);
         if (!entry->maps[i].path || *path) continue;
         *path = entry->maps[i].path;
+        if (is_number(places[i]))
+            material->forms[places[i]].channel = (uint8_t)entry->maps[i].channel;
         entry->maps[i].path = NULL;
         if (!placed) placed = &entry->maps[i];
     }

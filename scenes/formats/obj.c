@@ -96,7 +96,7 @@ static kd_status text_split(obj_reader *reader) {
 /* Releases the pages of a parsed chunk, unless later passes read names from them. Keeps the first
    byte, which the parser of the preceding chunk may read. */
 static void chunk_release(const obj_reader *reader, const obj_chunk *chunk) {
-    const bool is_named = chunk->event_count || chunk->problems.count;
+    const bool is_named = chunk->event_count || chunk->problems.count || chunk->paint_count;
     if (chunk->text.begin == reader->tail || is_named) return;
     file_release(chunk->text.begin + 1, chunk->text.count - 1);
 }
@@ -249,13 +249,15 @@ static kd_status passes_run(obj_reader *reader) {
     KD_TRY(pass(reader, polygon_body, "cut its polygons"));
     mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
-    KD_TRY(obj_materials(into, reader->chunks, reader->chunk_count, reader->path, reader->options));
+    uint32_t fallback;
+    KD_TRY(obj_materials(into, reader->chunks, reader->chunk_count, reader->path, reader->options,
+                         &fallback));
     mesh_faults faults = faults_found(reader);
     bool smoothed;
     KD_TRY(obj_smooth(into, reader->chunks, reader->chunk_count, &smoothed));
     faults.uses_normals = faults.uses_normals || smoothed;
     mesh_compact(into, reader->target.triangle_lines, &faults);
-    return KD_OK;
+    return obj_colours(into, reader->chunks, reader->chunk_count, fallback);
 }
 
 kd_status obj_load(mesh *out, const char *path, const obj_options *options, job_control *job) {

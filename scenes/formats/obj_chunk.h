@@ -22,6 +22,13 @@ typedef struct obj_event {
     uint32_t group; /* smoothing group; 0: flat */
 } obj_event;
 
+/* A line of colours, "#MRGB" and eight hexadecimal digits for each vertex: mask, red, green, blue.
+ */
+typedef struct obj_paint {
+    const char *at;     /* in the text, after "#MRGB " */
+    uint64_t positions; /* number of vertices before the line, in the file */
+} obj_paint;
+
 /* A face with more than three corners. */
 typedef struct obj_polygon {
     uint32_t first_triangle, corner_count;
@@ -35,6 +42,9 @@ typedef struct obj_chunk {
     obj_event *events;
     obj_polygon *polygons;
     uint64_t event_count, event_capacity, polygon_count, polygon_capacity;
+    vec3 *colours; /* one per position, NaN in x where there is none; NULL: no vertex has one */
+    obj_paint *paints;
+    uint64_t paint_count, paint_capacity;
     uint64_t unusable_triangles; /* their corners are KD_NONE */
     uint64_t known, unknown;     /* numbers of statements */
     /* some values are not finite, or a normal has length 0 */
@@ -115,9 +125,13 @@ kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *mesh);
 void obj_chunk_close(obj_chunk *chunk);
 
 /* Loads the MTL files of the mtllib statements, and assigns to each triangle the material of the
-   preceding usemtl. `path` is the path of the OBJ file. */
+   preceding usemtl. `path` is the path of the OBJ file. Sets *fallback to the material of triangles
+   without one, KD_NONE if there is none. */
 kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
-                        const obj_options *options);
+                        const obj_options *options, uint32_t *fallback);
+/* Gives the mesh the colours of its vertices, if there are any, and coloured triangles of the
+   material `fallback` a white one. Every corner must be in range. */
+kd_status obj_colours(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, uint32_t fallback);
 /* Computes vertex normals from the smoothing groups (s) if the file has no normals. Sets *smoothed
    if it has computed normals. */
 kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);

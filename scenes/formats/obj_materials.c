@@ -112,6 +112,8 @@ void obj_chunk_close(obj_chunk *chunk) {
     problem_list_close(&chunk->problems);
     memory_free(chunk->events);
     memory_free(chunk->polygons);
+    memory_free(chunk->colours);
+    memory_free(chunk->paints);
     memset(chunk, 0, sizeof *chunk);
 }
 
@@ -257,12 +259,13 @@ static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_c
 }
 
 kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
-                        const obj_options *options) {
+                        const obj_options *options, uint32_t *fallback) {
     material_reader from = {0};
     from.path = path;
     from.options = options;
     from.fallback = KD_NONE;
     const kd_status status = materials_read(&from, mesh, chunks, chunk_count);
+    *fallback = from.fallback;
     for (uint32_t i = 0; i < from.loaded_count; ++i) memory_free(from.loaded[i]);
     memory_free(from.loaded);
     name_table_close(&from.loaded_names);

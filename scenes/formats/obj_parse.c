@@ -75,10 +75,10 @@ static void fail_here(parser *parser, const char *expected) {
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
 }
 
-/* Reads `minimum` to `maximum` numbers; nothing else may be on the line. On failure, reports it and
-   sets all values to 0. */
-static void numbers_read(parser *parser, float *values, int minimum, int maximum,
-                         const char *expected) {
+/* Reads `minimum` to `maximum` numbers; nothing else may be on the line. Returns how many there
+   are. On failure, reports it, sets all values to 0 and returns 0. */
+static int numbers_read(parser *parser, float *values, int minimum, int maximum,
+                        const char *expected) {
     int count = 0;
     for (;; ++count) {
         text_skip_blanks(&parser->cursor);
@@ -88,22 +88,56 @@ static void numbers_read(parser *parser, float *values, int minimum, int maximum
             fail_here(parser, count < maximum ? expected : "the end of the line");
             memset(values, 0, (size_t)maximum * sizeof *values);
             obj_statement_skip(&parser->cursor);
-            return;
+            return 0;
         }
         parser->cursor.at = next;
     }
     if (count < minimum) {
         fail_here(parser, expected);
         memset(values, 0, (size_t)maximum * sizeof *values);
+        count = 0;
     }
     text_skip_comment(&parser->cursor);
+    return count;
+}
+
+/* Stores the colour of the next position. */
+static void colour_note(parser *parser, vec3 colour) {
+    obj_chunk *chunk = parser->chunk;
+    const uint64_t count = chunk->counts.positions;
+    if (!chunk->colours) {
+        if (KD_RESERVE(chunk->colours, count) != KD_OK) {
+            chunk->out_of_memory = true;
+            return;
+        }
+        for (uint64_t i = 0; i < count; ++i) chunk->colours[i] = vec3_all(NAN);
+    }
+    chunk->colours[parser->positions - chunk->before.positions] = colour;
+}
+
+static void paint_note(parser *parser) {
+    obj_chunk *chunk = parser->chunk;
+    if (strncmp(parser->cursor.at, "#MRGB ", 6) != 0) return;
+    if (chunk->paint_count == chunk->paint_capacity) {
+        const uint64_t capacity = chunk->paint_capacity ? 2 * chunk->paint_capacity : 64;
+        if (KD_GROW(chunk->paints, chunk->paint_count, capacity) != KD_OK) {
+            chunk->out_of_memory = true;
+            return;
+        }
+        chunk->paint_capacity = capacity;
+    }
+    obj_paint *paint = &chunk->paints[chunk->paint_count++];
+    paint->at = parser->cursor.at + 6;
+    paint->positions = parser->positions;
 }
 
 static void position_read(parser *parser) {
-    /* x y z, then optionally w, or a colour of 3 or 4 numbers, or both; those are ignored */
+    /* x y z, then optionally w, or a colour of 3 or 4 numbers, or both; w and alpha are ignored */
     float values[8] = {0};
     const uint64_t line = parser->cursor.line;
-    numbers_read(parser, values, 3, 8, "a number (v x y z)");
+    const int count = numbers_read(parser, values, 3, 8, "a number (v x y z)");
+    const float *colour = values + (count == 8 ? 4 : 3);
+    if (count >= 6) colour_note(parser, vec3_make(colour[0], colour[1], colour[2]));
     const vec3 position = vec3_make(values[0], values[1], values[2]);
     if (!vec3_is_finite(position)) {
         parser->chunk->bad_position = true;
@@ -304,7 +338,10 @@ void obj_chunk_parse(obj_chunk *chunk, const obj_target *target) {
     while (from.cursor.at < end) {
         text_skip_blanks(&from.cursor);
         switch (obj_statement_read(&from.cursor)) {
-        case STATEMENT_EMPTY: text_skip_comment(&from.cursor); break;
+        case STATEMENT_EMPTY:
+            if (*from.cursor.at == '#') paint_note(&from);
+            text_skip_comment(&from.cursor);
+            break;
         case STATEMENT_POSITION: position_read(&from); break;
         case STATEMENT_TEXCOORD: texcoord_read(&from); break;
         case STATEMENT_NORMAL: normal_read(&from); break;

@@ -10,6 +10,7 @@
 #include "scenes/formats/mesh_formats.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
+#include "scenes/mesh/mesh_colours.h"
 #include "scenes/mesh/origin.h"
 
 typedef struct ply_reader {
@@ -74,12 +75,13 @@ static void vertices_read(ply_reader *reader, ply_piece *piece) {
         const uint64_t row_line = line > 0 ? line - 1 : 0;
         position_take(reader, piece, &row, index, begin, row_line);
         if (into->normals) normal_take(reader, piece, &row, index, begin, row_line);
-        if (into->texcoords) texcoord_take(reader, piece, &row, index, begin, row_line);
-        if (reader->target.colours)
-            reader->target.colours[index] =
+        if (into->texcoords && !reader->target.has_wedges)
+            texcoord_take(reader, piece, &row, index, begin, row_line);
+        if (reader->target.vertex_colours)
+            reader->target.vertex_colours[index] =
                 vec3_make(row.numbers[PLY_RED], row.numbers[PLY_GREEN], row.numbers[PLY_BLUE]);
     }
-    memory_free(row.corners);
+    ply_row_close(&row);
 }
 
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
@@ -161,9 +163,22 @@ static kd_status totals_sum(ply_reader *reader, uint64_t *vertices, uint64_t *tr
     return KD_OK;
 }
 
-static bool has_all(const ply_element *element, ply_role first, uint32_t count) {
-    const uint32_t roles = ((1u << count) - 1) << first;
-    return (element->roles & roles) == roles;
+/* Texture coordinates of corners replace those of vertices. */
+static kd_status texcoords_reserve(ply_reader *reader, uint64_t vertices, uint64_t triangles) {
+    const ply_header *header = &reader->file.header;
+    mesh *into = reader->target.mesh;
+    reader->target.has_wedges = ply_faces_have(header, PLY_WEDGES, 1);
+    if (!reader->target.has_wedges && !ply_has_all(header->vertices, PLY_U, 2)) return KD_OK;
+    const uint64_t count = reader->target.has_wedges ? 3 * triangles : vertices;
+    KD_REQUIRE(count < KD_NONE, KD_ERROR_INPUT,
+               "%s: found %llu texture coordinates, expected less than 2^32 - 1", reader->file.path,
+               (unsigned long long)count);
+    if (count == 0) return KD_OK;
+    reader->target.has_texcoords = true;
+    KD_TRY(KD_RESERVE(into->texcoords, count));
+    KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * triangles));
+    into->texcoord_count = (uint32_t)count;
+    return KD_OK;
 }
 
 static kd_status arrays_reserve(ply_reader *reader) {
@@ -174,18 +189,16 @@ static kd_status arrays_reserve(ply_reader *reader) {
     KD_TRY(KD_RESERVE(into->positions, vertices));
     KD_TRY(KD_RESERVE(into->triangles, 3 * triangles));
     KD_TRY(KD_RESERVE(into->triangle_materials, triangles));
-    if (has_all(element, PLY_NX, 3) && vertices) {
+    if (ply_has_all(element, PLY_NX, 3) && vertices) {
         KD_TRY(KD_RESERVE(into->normals, vertices));
         KD_TRY(KD_RESERVE(into->normal_indices, 3 * triangles));
         into->normal_count = (uint32_t)vertices;
     }
-    if (has_all(element, PLY_U, 2) && vertices) {
-        KD_TRY(KD_RESERVE(into->texcoords, vertices));
-        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * triangles));
-        into->texcoord_count = (uint32_t)vertices;
-    }
-    if (has_all(element, PLY_RED, 3) && triangles)
-        KD_TRY(KD_RESERVE(reader->target.colours, vertices));
+    KD_TRY(texcoords_reserve(reader, vertices, triangles));
+    if (ply_has_all(element, PLY_RED, 3) && triangles)
+        KD_TRY(KD_RESERVE(reader->target.vertex_colours, vertices));
+    else if (ply_faces_have(&reader->file.header, PLY_RED, 3) && triangles)
+        KD_TRY(KD_RESERVE(reader->target.triangle_colours, triangles));
     if (reader->options && reader->options->triangle_lines && ply_is_text(&reader->file))
         KD_TRY(KD_RESERVE(reader->target.lines, triangles));
     into->position_count = (uint32_t)vertices;
@@ -242,9 +255,12 @@ static kd_status rows_read(ply_reader *reader) {
     KD_TRY(recentre(reader));
     KD_TRY(pass(reader, faces_body));
     KD_TRY(problems_report(reader));
+    KD_TRY(ply_colours(&reader->file, &reader->target));
     const mesh_faults faults = faults_found(reader);
     KD_TRY(ply_materials(&reader->file, &reader->target, reader->options));
     mesh_compact(into, reader->target.lines, &faults);
+    if (reader->target.vertex_colours)
+        KD_TRY(mesh_colour_vertices(into, reader->target.vertex_colours));
     return KD_OK;
 }
 
@@ -277,7 +293,9 @@ kd_status ply_load(mesh *out, const char *path, const obj_options *options, job_
         problem_list_close(&from.file.pieces[i].problems);
     problem_list_close(&from.file.problems);
     memory_free(from.file.pieces);
-    memory_free(from.target.colours);
+    memory_free(from.file.joined);
+    memory_free(from.target.vertex_colours);
+    memory_free(from.target.triangle_colours);
     text_chunks_close(&from.file.chunks);
     ply_header_close(&from.file.header);
     file_close(&from.file.view);

@@ -1,5 +1,6 @@
 /* Cuts the rows of a PLY file into pieces: binary rows of fixed size by arithmetic, binary rows
-   with lists by stepping from row to row, and text by lines, one per row. */
+   with lists by stepping from row to row, and text by lines, one per row. If a text has not as many
+   lines as rows, its rows are first put on one line each (ply_join.c). */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/ply_parts.h"
@@ -192,15 +193,39 @@ static kd_status lines_cut(ply_file *file, const line_counts *counts) {
     return KD_OK;
 }
 
-static kd_status text_cut(ply_file *file) {
-    const char *text = file->view.bytes + file->header.bytes;
-    line_counts *counts = NULL;
-    KD_TRY(text_chunks_cut(&file->chunks, text, file->view.count - file->header.bytes,
-                           piece_bytes(file), NULL));
-    KD_TRY(KD_RESERVE(counts, file->chunks.count));
-    line_counter counter = {&file->chunks, counts};
+/* Cuts the text into chunks and counts their lines. *counts is freed by memory_free. */
+static kd_status chunks_count(ply_file *file, const char *text, uint64_t bytes,
+                              line_counts **counts) {
+    *counts = NULL;
+    KD_TRY(text_chunks_cut(&file->chunks, text, bytes, piece_bytes(file), NULL));
+    KD_TRY(KD_RESERVE(*counts, file->chunks.count));
+    line_counter counter = {&file->chunks, *counts};
     parallel_for((int64_t)file->chunks.count, 1, lines_count, &counter);
-    const kd_status status = lines_cut(file, counts);
+    return KD_OK;
+}
+
+/* Returns true if the text has one line per row. */
+static bool lines_are_rows(const ply_file *file, const line_counts *counts) {
+    uint64_t rows = 0, lines = 0;
+    for (uint32_t i = 0; i < file->header.element_count; ++i)
+        if (file->header.elements[i].property_count) rows += file->header.elements[i].count;
+    for (uint64_t i = 0; i < file->chunks.count; ++i) lines += counts[i].rows;
+    return rows == lines;
+}
+
+static kd_status text_cut(ply_file *file) {
+    const uint64_t bytes = file->view.count - file->header.bytes;
+    line_counts *counts = NULL;
+    kd_status status = chunks_count(file, file->view.bytes + file->header.bytes, bytes, &counts);
+    if (status == KD_OK && !lines_are_rows(file, counts)) {
+        status = ply_rows_join(file, &file->joined);
+        if (status == KD_OK && file->joined) {
+            text_chunks_close(&file->chunks);
+            memory_free(counts);
+            status = chunks_count(file, file->joined, bytes + 1, &counts);
+        }
+    }
+    if (status == KD_OK) status = lines_cut(file, counts);
     memory_free(counts);
     return status;
 }

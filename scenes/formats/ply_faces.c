@@ -1,30 +1,74 @@
-/* Converts faces and strips of a PLY file to triangles, and vertex colours to materials. */
+/* Converts faces and strips of a PLY file to triangles. */
 #include "core/memory.h"
-#include "scenes/formats/mtl.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
-#include "scenes/text/paths.h"
 
 typedef struct face_writer {
     const ply_file *file;
     ply_piece *piece;
     const ply_target *target;
     uint64_t triangle, last; /* next triangle to write; end of the piece's range */
+    bool has_extras;         /* extras_write has something to write */
     vec3 *points;            /* buffers for the largest polygon so far */
     uint32_t *cut;
     uint64_t capacity;
 } face_writer;
 
-static void triangle_write(face_writer *writer, const int64_t corners[3], uint64_t line) {
+/* Writes the texture coordinates of corners `which` of the row. */
+static void wedges_write(face_writer *writer, const ply_row *row, const uint32_t which[3]) {
+    mesh *into = writer->target->mesh;
+    const bool given = row->corner_count && row->wedge_count == 2 * row->corner_count;
+    for (uint64_t k = 0; k < 3; ++k) {
+        const uint64_t at = 3 * writer->triangle + k;
+        vec2 uv = vec2_make(0, 0);
+        if (given) uv = vec2_make(row->wedges[2 * which[k]], row->wedges[2 * which[k] + 1]);
+        if (!isfinite(uv.x) || !isfinite(uv.y)) writer->piece->bad_texcoord = true;
+        into->texcoords[at] = uv;
+        into->texcoord_indices[at] = given ? (uint32_t)at : KD_NONE;
+    }
+}
+
+/* Returns the number of the texture; that after the last one if there is none. */
+static uint32_t texture_of(const face_writer *writer, const ply_row *row) {
+    const uint32_t count = writer->file->header.texture_count;
+    const bool given = !writer->target->has_wedges ||
+                       (row->wedge_count && row->wedge_count == 2 * row->corner_count);
+    if (!ply_has(writer->piece->element, PLY_TEXTURE)) return given ? 0 : count;
+    const float number = row->numbers[PLY_TEXTURE];
+    return given && number >= 0 && number < (float)count ? (uint32_t)number : count;
+}
+
+/* Writes what few files have: the texture's number, texture coordinates of corners, the colour. Not
+   inlined, so that other files do not become slower. */
+__attribute__((noinline)) static void extras_write(face_writer *writer, const ply_row *row,
+                                                   const uint32_t which[3]) {
+    const ply_target *to = writer->target;
+    if (to->has_wedges || ply_has(writer->piece->element, PLY_TEXTURE))
+        to->mesh->triangle_materials[writer->triangle] = texture_of(writer, row);
+    if (to->has_wedges) wedges_write(writer, row, which);
+    if (to->triangle_colours)
+        to->triangle_colours[writer->triangle] =
+            ply_has_all(writer->piece->element, PLY_RED, 3)
+                ? vec3_make(row->numbers[PLY_RED], row->numbers[PLY_GREEN], row->numbers[PLY_BLUE])
+                : vec3_all(NAN);
+}
+
+static void corners_write(uint32_t *to, const int64_t corners[3]) {
+    to[0] = (uint32_t)corners[0];
+    to[1] = (uint32_t)corners[1];
+    to[2] = (uint32_t)corners[2];
+}
+
+/* Writes the triangle of `corners`, which are the corners `which` of the row. */
+static void triangle_write(face_writer *writer, const ply_row *row, const int64_t corners[3],
+                           const uint32_t which[3], uint64_t line) {
     const ply_target *to = writer->target;
     const uint64_t at = 3 * writer->triangle;
     if (writer->triangle == writer->last) return;
-    for (uint64_t k = 0; k < 3; ++k) {
-        const uint32_t corner = (uint32_t)corners[k];
-        to->mesh->triangles[at + k] = corner;
-        if (to->mesh->normal_indices) to->mesh->normal_indices[at + k] = corner;
-        if (to->mesh->texcoord_indices) to->mesh->texcoord_indices[at + k] = corner;
-    }
+    corners_write(to->mesh->triangles + at, corners);
+    if (to->mesh->normal_indices) corners_write(to->mesh->normal_indices + at, corners);
+    if (to->mesh->texcoord_indices) corners_write(to->mesh->texcoord_indices + at, corners);
+    if (writer->has_extras) extras_write(writer, row, which);
     if (to->lines) to->lines[writer->triangle] = (uint32_t)(line + 1);
     ++writer->triangle;
 }
@@ -73,17 +117,28 @@ static void polygon_write(face_writer *writer, const ply_row *row, uint64_t line
         const uint32_t *cut = &writer->cut[3 * i];
         const int64_t corners[3] = {row->corners[cut[0]], row->corners[cut[1]],
                                     row->corners[cut[2]]};
-        triangle_write(writer, corners, line);
+        triangle_write(writer, row, corners, cut, line);
     }
 }
 
+/* Reports a list of texture coordinates of the wrong length, except an empty one. */
+static void wedges_check(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
+    if (row->wedge_count == 0 || row->wedge_count == 2 * row->corner_count) return;
+    ply_problem(writer->file, &writer->piece->problems, false, "texcoord-count", at, line,
+                "found %llu numbers in the texcoord list of a face of %llu corners, expected two "
+                "per corner; they are ignored",
+                (unsigned long long)row->wedge_count, (unsigned long long)row->corner_count);
+}
+
 static void face_write(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
+    static const uint32_t whole[3] = {0, 1, 2};
+    if (writer->has_extras) wedges_check(writer, row, at, line);
     if (row->corner_count < 3)
         ply_problem(writer->file, &writer->piece->problems, false, "short-face", at, line,
                     "found a face of %llu corner%s, expected three or more; it is skipped",
                     (unsigned long long)row->corner_count, row->corner_count == 1 ? "" : "s");
     else if (row->corner_count == 3)
-        triangle_write(writer, row->corners, line);
+        triangle_write(writer, row, row->corners, whole, line);
     else
         polygon_write(writer, row, line);
 }
@@ -91,8 +146,10 @@ static void face_write(face_writer *writer, const ply_row *row, const char *at, 
 static void strip_write(face_writer *writer, const ply_row *row, uint64_t line) {
     ply_strip strip = {{0, 0}, 0};
     int64_t corners[3];
+    static const uint32_t none[3] = {0, 0, 0}; /* strips have no texture coordinates of corners */
     for (uint64_t i = 0; i < row->corner_count; ++i)
-        if (ply_strip_next(&strip, row->corners[i], corners)) triangle_write(writer, corners, line);
+        if (ply_strip_next(&strip, row->corners[i], corners))
+            triangle_write(writer, row, corners, none, line);
 }
 
 /* Marks the triangles that were counted but malformed faces did not produce. */
@@ -103,7 +160,10 @@ static void unusable_fill(face_writer *writer) {
         into->triangles[i] = KD_NONE;
         if (into->normal_indices) into->normal_indices[i] = KD_NONE;
         if (into->texcoord_indices) into->texcoord_indices[i] = KD_NONE;
+        if (writer->target->has_wedges) into->texcoords[i] = vec2_make(0, 0);
     }
+    for (uint64_t i = writer->triangle; i < writer->last && writer->target->triangle_colours; ++i)
+        writer->target->triangle_colours[i] = vec3_all(NAN);
     for (uint64_t i = writer->triangle; i < writer->last && writer->target->lines; ++i)
         writer->target->lines[i] = 0;
 }
@@ -116,6 +176,8 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
     writer.file = file;
     writer.piece = piece;
     writer.target = target;
+    writer.has_extras =
+        target->has_wedges || target->triangle_colours || ply_has(piece->element, PLY_TEXTURE);
     writer.triangle = piece->first_triangle;
     writer.last = piece->first_triangle + piece->triangles;
     const char *at = piece->begin;
@@ -131,156 +193,7 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
             strip_write(&writer, &row, row_line);
     }
     unusable_fill(&writer);
-    memory_free(row.corners);
+    ply_row_close(&row);
     memory_free(writer.points);
     memory_free(writer.cut);
-}
-
-enum {
-    STEPS = 32,
-    CELLS = STEPS * STEPS * STEPS,
-    LEVELS = 255 * 16 /* size of the table from sRGB to linear; exact for 8-bit values */
-};
-
-/* Accumulates the triangles of similar colours. */
-typedef struct colour_cell {
-    double sum[3]; /* sum of linear colours */
-    uint64_t triangles;
-    uint32_t material;
-} colour_cell;
-
-/* Returns 1 / the maximum of the file's colour type. */
-static float colour_scale(const ply_file *file) {
-    const ply_element *element = file->header.vertices;
-    for (uint32_t i = 0; i < element->property_count; ++i) {
-        const ply_property *property = &file->header.properties[element->first + i];
-        if (property->role != PLY_RED) continue;
-        if (ply_type_is_real(property->type)) return 1;
-        return 1.0f / (float)((1ull << 8 * ply_type_bytes[property->type]) - 1);
-    }
-    return 1;
-}
-
-static float unit_clamp(float value) {
-    return value > 0 ? (value < 1 ? value : 1) : 0; /* maps NaN to 0 */
-}
-
-static vec3 triangle_colour(const ply_target *target, uint64_t triangle, float scale) {
-    vec3 sum = vec3_all(0);
-    for (uint64_t k = 0; k < 3; ++k)
-        sum = vec3_add(sum, target->colours[target->mesh->triangles[3 * triangle + k]]);
-    return vec3_scale(sum, scale / 3);
-}
-
-static uint32_t step_of(float value) {
-    return (uint32_t)lrintf(unit_clamp(value) * (STEPS - 1));
-}
-
-static uint32_t cell_of(vec3 colour) {
-    return (step_of(colour.x) * STEPS + step_of(colour.y)) * STEPS + step_of(colour.z);
-}
-
-static void levels_fill(double *linear) {
-    for (int i = 0; i <= LEVELS; ++i) {
-        const double v = (double)i / LEVELS;
-        linear[i] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
-    }
-}
-
-static int level_of(float value) {
-    return (int)lrintf(unit_clamp(value) * LEVELS);
-}
-
-static kd_status cells_fill(const ply_target *target, float scale, colour_cell *cells) {
-    double *linear = NULL;
-    KD_TRY(KD_RESERVE(linear, LEVELS + 1));
-    levels_fill(linear);
-    for (uint64_t i = 0; i < target->mesh->triangle_count; ++i) {
-        if (target->mesh->triangles[3 * i] == KD_NONE) continue;
-        const vec3 colour = triangle_colour(target, i, scale);
-        const uint32_t cell = cell_of(colour);
-        cells[cell].sum[0] += linear[level_of(colour.x)];
-        cells[cell].sum[1] += linear[level_of(colour.y)];
-        cells[cell].sum[2] += linear[level_of(colour.z)];
-        ++cells[cell].triangles;
-        target->mesh->triangle_materials[i] = cell;
-    }
-    memory_free(linear);
-    return KD_OK;
-}
-
-static kd_status cell_material(mtl_library *library, uint32_t at, colour_cell *cell) {
-    char name[32];
-    text_span span = {name, 0};
-    span.count = (uint64_t)snprintf(name, sizeof name, "colour-%u-%u-%u", at / STEPS / STEPS,
-                                    at / STEPS % STEPS, at % STEPS);
-    KD_TRY(mtl_library_add(library, span, &cell->material));
-    const double share = 1 / (double)cell->triangles;
-    library->materials[cell->material].record.diffuse =
-        vec3_make((float)(cell->sum[0] * share), (float)(cell->sum[1] * share),
-                  (float)(cell->sum[2] * share));
-    return KD_OK;
-}
-
-static kd_status colours_take(const ply_file *file, const ply_target *target,
-                              mtl_library *library) {
-    colour_cell *cells = NULL;
-    kd_status status = KD_OK;
-    KD_TRY(KD_RESERVE_ZEROED(cells, CELLS));
-    KD_TRY_GOTO(cells_fill(target, colour_scale(file), cells));
-    for (uint32_t i = 0; i < CELLS; ++i)
-        if (cells[i].triangles) KD_TRY_GOTO(cell_material(library, i, &cells[i]));
-    for (uint64_t i = 0; i < target->mesh->triangle_count; ++i)
-        target->mesh->triangle_materials[i] =
-            target->mesh->triangles[3 * i] == KD_NONE
-                ? 0
-                : cells[target->mesh->triangle_materials[i]].material;
-done:
-    memory_free(cells);
-    return status;
-}
-
-static kd_status texture_take(const ply_file *file, mesh_material *material,
-                              const obj_options *options) {
-    const text_span name = file->header.texture;
-    const char *expected;
-    if (name.count == 0) return KD_OK;
-    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
-    if (material->diffuse_map) {
-        material->record.diffuse = vec3_all(1);
-        return KD_OK;
-    }
-    problem_list missing = {0};
-    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
-                text_shown(name), name.begin, expected);
-    const kd_status status = problem_list_report(&missing, file->path, PROBLEM_NO_LINES, options);
-    problem_list_close(&missing);
-    return status;
-}
-
-static kd_status library_fill(const ply_file *file, const ply_target *target, mtl_library *library,
-                              const obj_options *options) {
-    const text_span plain = {"default", 7};
-    uint32_t index = 0;
-    if (target->colours) KD_TRY(colours_take(file, target, library));
-    if (library->count) return KD_OK;
-    KD_TRY(mtl_library_add(library, plain, &index));
-    if (target->mesh->texcoord_indices)
-        KD_TRY(texture_take(file, &library->materials[index], options));
-    return KD_OK;
-}
-
-kd_status ply_materials(const ply_file *file, const ply_target *target,
-                        const obj_options *options) {
-    mtl_library library = {0};
-    kd_status status = KD_OK;
-    if (target->mesh->triangle_count) status = library_fill(file, target, &library, options);
-    if (status == KD_OK) {
-        target->mesh->materials = library.materials;
-        target->mesh->material_count = library.count;
-        library.materials = NULL;
-        library.count = 0;
-    }
-    mtl_library_close(&library);
-    return status;
 }

@@ -41,6 +41,27 @@ static const struct {
              {"diffuse_green", PLY_GREEN},
              {"diffuse_blue", PLY_BLUE}};
 
+/* Property names of faces. */
+static const struct {
+    const char *name;
+    ply_role role;
+    bool is_list;
+} face_roles[] = {{"vertex_indices", PLY_CORNERS, true},
+                  {"vertex_index", PLY_CORNERS, true},
+                  {"vertices", PLY_CORNERS, true},
+                  {"texcoord", PLY_WEDGES, true},
+                  {"texcoords", PLY_WEDGES, true},
+                  {"texnumber", PLY_TEXTURE, false},
+                  {"red", PLY_RED, false},
+                  {"green", PLY_GREEN, false},
+                  {"blue", PLY_BLUE, false},
+                  {"r", PLY_RED, false},
+                  {"g", PLY_GREEN, false},
+                  {"b", PLY_BLUE, false},
+                  {"diffuse_red", PLY_RED, false},
+                  {"diffuse_green", PLY_GREEN, false},
+                  {"diffuse_blue", PLY_BLUE, false}};
+
 /* Parses the header line by line. */
 typedef struct header_reader {
     ply_header *header;
@@ -77,12 +98,11 @@ static bool type_read(header_reader *reader, ply_type *type) {
 }
 
 static ply_role role_of(const ply_element *element, text_span name, const ply_property *property) {
-    if (element->kind == PLY_FACES || element->kind == PLY_STRIPS) {
-        const bool named = text_is_like(name, "vertex_indices") ||
-                           text_is_like(name, "vertex_index") || text_is_like(name, "vertices");
-        return named && property->is_list && !ply_has(element, PLY_CORNERS) ? PLY_CORNERS
-                                                                            : PLY_NOTHING;
-    }
+    const bool has_faces = element->kind == PLY_FACES || element->kind == PLY_STRIPS;
+    for (size_t i = 0; i < sizeof face_roles / sizeof *face_roles; ++i)
+        if (has_faces && property->is_list == face_roles[i].is_list &&
+            text_is_like(name, face_roles[i].name))
+            return ply_has(element, face_roles[i].role) ? PLY_NOTHING : face_roles[i].role;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; ++i)
         if (element->kind == PLY_VERTICES && !property->is_list &&
             text_is_like(name, roles[i].name))
@@ -129,7 +149,7 @@ static kd_status property_read(header_reader *reader) {
 
 static ply_kind kind_of(text_span name) {
     if (text_is_like(name, "vertex")) return PLY_VERTICES;
-    if (text_is_like(name, "face")) return PLY_FACES;
+    if (text_is_like(name, "face") || text_is_like(name, "polygon")) return PLY_FACES;
     return text_is_like(name, "tristrips") ? PLY_STRIPS : PLY_OTHER;
 }
 
@@ -173,10 +193,19 @@ static void format_read(header_reader *reader) {
     if (!text_is(version, "1.0")) fail_here(reader, version, "version 1.0");
 }
 
-static void comment_read(header_reader *reader) {
-    if (!text_is_like(word_next(reader), "TextureFile") || reader->header->texture.count) return;
+static kd_status comment_read(header_reader *reader) {
+    ply_header *into = reader->header;
+    if (!text_is_like(word_next(reader), "TextureFile")) return KD_OK;
     text_cursor cursor = {text_blanks_over(reader->at), reader->line};
-    reader->header->texture = text_rest(&cursor);
+    const text_span name = text_rest(&cursor);
+    if (name.count == 0) return KD_OK;
+    if (into->texture_count == into->texture_capacity) {
+        const uint32_t capacity = into->texture_capacity ? 2 * into->texture_capacity : 4;
+        KD_TRY(KD_GROW(into->textures, into->texture_count, capacity));
+        into->texture_capacity = capacity;
+    }
+    into->textures[into->texture_count++] = name;
+    return KD_OK;
 }
 
 static kd_status line_read(header_reader *reader) {
@@ -188,7 +217,7 @@ static kd_status line_read(header_reader *reader) {
     else if (text_is(word, "property"))
         KD_TRY(property_read(reader));
     else if (text_is(word, "comment"))
-        comment_read(reader);
+        KD_TRY(comment_read(reader));
     else if (word.count && !text_is(word, "obj_info"))
         fail_here(reader, word, "format, element, property, comment or end_header");
     return KD_OK;
@@ -275,6 +304,7 @@ kd_status ply_header_read(ply_header *out, const file_view *view, problem_list *
 void ply_header_close(ply_header *owned) {
     memory_free(owned->elements);
     memory_free(owned->properties);
+    memory_free(owned->textures);
     memory_free(owned->text);
     memset(owned, 0, sizeof *owned);
 }

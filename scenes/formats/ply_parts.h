@@ -7,6 +7,7 @@
 #ifndef KD_SCENES_FORMATS_PLY_PARTS_H
 #define KD_SCENES_FORMATS_PLY_PARTS_H
 #include "core/files/file.h"
+#include "core/memory.h"
 #include "scenes/mesh/mesh.h"
 #include "scenes/text/problems.h"
 #include "scenes/text/text.h"
@@ -38,8 +39,10 @@ typedef enum ply_role {
     PLY_RED,
     PLY_GREEN,
     PLY_BLUE,
-    PLY_SCALARS, /* the roles above are scalars of a vertex */
+    PLY_TEXTURE, /* number of a face's texture */
+    PLY_SCALARS, /* the roles above are scalars of a vertex or, from PLY_RED on, of a face */
     PLY_CORNERS, /* the index list of a face or strip */
+    PLY_WEDGES,  /* the list of u and v of each corner of a face */
     PLY_NOTHING  /* ignored */
 } ply_role;
 
@@ -68,9 +71,10 @@ typedef struct ply_header {
     ply_element *elements;
     ply_property *properties;
     uint32_t element_count, element_capacity, property_count, property_capacity;
+    uint32_t texture_count, texture_capacity;
     const ply_element *vertices;
-    text_span texture; /* MeshLab's "comment TextureFile NAME"; empty if absent */
-    char *text;        /* a copy of the header, to which all names point */
+    text_span *textures; /* the names of "comment TextureFile NAME", in order */
+    char *text;          /* a copy of the header, to which all names point */
     uint64_t bytes, lines;
 } ply_header;
 
@@ -87,6 +91,20 @@ static inline bool ply_type_is_real(ply_type type) {
 }
 static inline bool ply_has(const ply_element *element, ply_role role) {
     return element->roles >> role & 1;
+}
+/* Returns true if the element has the `count` roles from `first` on. */
+static inline bool ply_has_all(const ply_element *element, ply_role first, uint32_t count) {
+    const uint32_t roles = ((1u << count) - 1) << first;
+    return (element->roles & roles) == roles;
+}
+/* Returns true if some faces of the file have it. */
+static inline bool ply_faces_have(const ply_header *header, ply_role first, uint32_t count) {
+    for (uint32_t i = 0; i < header->element_count; ++i) {
+        const ply_element *element = &header->elements[i];
+        if (element->kind == PLY_FACES && element->count && ply_has_all(element, first, count))
+            return true;
+    }
+    return false;
 }
 
 typedef struct ply_piece {
@@ -106,6 +124,7 @@ typedef struct ply_file {
     file_view view;
     ply_header header;
     text_chunks chunks; /* text only: chunks of the rows */
+    char *joined;       /* the text with each row on one line, if it was not; or NULL */
     ply_piece *pieces;
     uint64_t piece_count, piece_capacity;
     /* problems that belong to no piece; line numbers are those of the file */
@@ -116,15 +135,28 @@ typedef struct ply_file {
 
 /* The properties of one row that the reader uses. */
 typedef struct ply_row {
-    float numbers[PLY_SCALARS]; /* 0 where the file has none */
+    float numbers[PLY_SCALARS]; /* zeroed before the first row; 0 where the file has none */
     int64_t *corners;           /* items of the index list; owned */
     uint64_t corner_count, corner_capacity;
+    float *wedges; /* items of the list of texture coordinates; owned */
+    uint64_t wedge_count, wedge_capacity;
 } ply_row;
+
+static inline void ply_row_close(ply_row *owned) {
+    memory_free(owned->corners);
+    memory_free(owned->wedges);
+}
 
 /* ply_cut.c: cuts the rows into pieces in file order. Binary: counts their triangles, too. A
    truncated file is a fatal problem; the pieces then cover the rows that exist. May return
    KD_ERROR_MEMORY. */
 kd_status ply_cut(ply_file *file);
+
+/* ply_join.c: sets *joined to a copy of the rows in which each is on one line, as large as they
+   are with a line end added; NULL if the words of the text are not exactly
+   those of the rows that the header announces. Freed by memory_free. May return
+   KD_ERROR_MEMORY. */
+kd_status ply_rows_join(const ply_file *file, char **joined);
 
 /* ply_rows.c: reads the row at *at and advances *at past it (text: past its line). Returns false
    on a malformed row, which it reports, or if memory runs out (piece->status). */
@@ -179,19 +211,24 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 typedef struct ply_target {
     struct mesh *mesh; /* its positions have been read */
     uint32_t *lines;   /* line of each triangle, 1-based; or NULL */
-    vec3 *colours;     /* per vertex, in the units of the file; owned; or NULL */
+    /* colours in the units of the file, per vertex or per triangle, not both; owned; or NULL */
+    vec3 *vertex_colours, *triangle_colours;
+    bool has_texcoords;
+    bool has_wedges; /* texture coordinates are those of corners: 3 * i + k belongs to triangle i */
 } ply_target;
 
 /* Reads the piece's triangles. Polygons are triangulated as in OBJ. An index out of range is a
-   fatal problem; a face with fewer than three corners is reported and skipped. */
+   fatal problem; a face with fewer than three corners is reported and skipped. Materials of
+   triangles are numbers of textures, header.texture_count where there is none. */
 void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *target);
 
-/* Creates the materials of the mesh, and assigns one to each triangle. Without vertex colours this
-   is the default material, textured with MeshLab's TextureFile if that exists. With vertex
-   colours, which a mesh does not support, the mean colour of a triangle's corners becomes the
-   diffuse colour of its material; colours are quantised to 32 steps per channel (sRGB), with one
-   material each. Call it after reading the faces and before removing unusable triangles. May
+/* Decodes the colours of vertices or triangles, and stores those of triangles in the mesh. May
    return KD_ERROR_MEMORY. */
+kd_status ply_colours(const ply_file *file, const ply_target *target);
+
+/* Creates the materials of the mesh: one per texture, and one without texture, of those that
+   triangles use. They are white where there are colours or a texture. May return
+   KD_ERROR_MEMORY. */
 kd_status ply_materials(const ply_file *file, const ply_target *target, const obj_options *options);
 
 #endif

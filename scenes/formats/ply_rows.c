@@ -31,6 +31,17 @@ static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
     return true;
 }
 
+static bool wedge_add(ply_piece *piece, ply_row *row, float number) {
+    if (row->wedge_count == row->wedge_capacity) {
+        const uint64_t capacity = row->wedge_capacity ? 2 * row->wedge_capacity : CORNERS_SMALL;
+        piece->status = KD_GROW(row->wedges, row->wedge_count, capacity);
+        if (piece->status != KD_OK) return false;
+        row->wedge_capacity = capacity;
+    }
+    row->wedges[row->wedge_count++] = number;
+    return true;
+}
+
 /* --- binary rows ----------------------------------------------------------------------------- */
 
 static uint64_t bits_read(const char *at, uint64_t bytes, bool big) {
@@ -74,6 +85,30 @@ static float number_read(const char *at, ply_type type, bool big) {
     return ply_type_is_real(type) ? real_read(at, type, big) : (float)whole_read(at, type, big);
 }
 
+/* The row has at least `count` bytes, so they limit the memory. */
+static bool bytes_corners_read(ply_piece *piece, ply_row *row, const char *at, uint64_t count,
+                               ply_type type, bool big) {
+    if (count > row->corner_capacity) {
+        const uint64_t capacity = count < CORNERS_SMALL ? CORNERS_SMALL : count;
+        piece->status = KD_GROW(row->corners, 0, capacity);
+        if (piece->status != KD_OK) return false;
+        row->corner_capacity = capacity;
+    }
+    const uint64_t bytes = ply_type_bytes[type];
+    for (uint64_t k = 0; k < count; ++k) row->corners[k] = whole_read(at + k * bytes, type, big);
+    row->corner_count = count;
+    return true;
+}
+
+/* Not inlined, so that rows of vertices and of faces without this list stay as fast. */
+__attribute__((noinline)) static bool bytes_wedges_read(ply_piece *piece, ply_row *row,
+                                                        const char *at, int64_t count,
+                                                        ply_type type, bool big) {
+    for (int64_t k = 0; k < count; ++k, at += ply_type_bytes[type])
+        if (!wedge_add(piece, row, number_read(at, type, big))) return false;
+    return true;
+}
+
 /* Needs no bounds checks: ply_cut has validated the row. */
 static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **at, ply_row *row) {
     const ply_element *element = piece->element;
@@ -90,10 +125,12 @@ static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **
         }
         const int64_t count = whole_read(next, property->count_type, big);
         next += ply_type_bytes[property->count_type];
-        for (int64_t k = 0; k < count && property->role == PLY_CORNERS; ++k)
-            if (!corner_add(piece, row,
-                            whole_read(next + (uint64_t)k * bytes, property->type, big)))
-                return false;
+        if (property->role == PLY_CORNERS &&
+            !bytes_corners_read(piece, row, next, (uint64_t)count, property->type, big))
+            return false;
+        if (property->role == PLY_WEDGES &&
+            !bytes_wedges_read(piece, row, next, count, property->type, big))
+            return false;
         next += (uint64_t)count * bytes;
     }
     *at = next;
@@ -169,6 +206,7 @@ static const char *whole_of(const char *at, int64_t *value) {
 static bool text_list_read(const ply_file *file, ply_piece *piece, const ply_property *property,
                            const char **at, uint64_t line, ply_row *row) {
     int64_t count = 0, corner = 0;
+    float number = 0;
     const char *next = whole_of(*at, &count);
     if (!next || count < 0)
         return text_fail(file, piece, *at, line, "the number of a list's items");
@@ -176,6 +214,11 @@ static bool text_list_read(const ply_file *file, ply_piece *piece, const ply_pro
         *at = text_blanks_over(next);
         next = word_over(*at);
         if (next == *at) return text_fail(file, piece, *at, line, "as many items as the list has");
+        if (property->role == PLY_WEDGES) {
+            const char *end = number_float(*at, &number);
+            if (!end || !word_ends(end)) return text_fail(file, piece, *at, line, "a number");
+            if (!wedge_add(piece, row, number)) return false;
+        }
         if (property->role != PLY_CORNERS) continue;
         if (!whole_of(*at, &corner)) return text_fail(file, piece, *at, line, "a vertex index");
         if (!corner_add(piece, row, corner)) return false;
@@ -216,8 +259,7 @@ static const char *rows_begin(const char *at, uint64_t *line) {
 
 bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row) {
-    memset(row->numbers, 0, sizeof row->numbers);
-    row->corner_count = 0;
+    row->corner_count = row->wedge_count = 0;
     if (!ply_is_text(file)) return bytes_row_read(file, piece, at, row);
     const char *next = rows_begin(*at, line);
     const bool sound = text_values_read(file, piece, &next, *line, row);

@@ -13,7 +13,7 @@
 #include "scenes/formats/stl_piece.h"
 #include "scenes/mesh/mesh_cleanup.h"
 
-enum { PIECE_BYTES = 1 << 20 };
+enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 10 };
 
 typedef struct stl_reader {
     const char *path;
@@ -27,6 +27,7 @@ typedef struct stl_reader {
     vec3 *corners; /* 3 per triangle */
     uint32_t *lines;
     uint64_t triangles;
+    uint32_t attributes;   /* of all facets, joined by "or" */
     problem_list problems; /* problems that belong to no piece */
 } stl_reader;
 
@@ -42,6 +43,16 @@ static vec3 vec3_at(const char *at) {
     return vec3_make(values[0], values[1], values[2]);
 }
 
+static uint32_t u16_at(const char *at) {
+    const unsigned char *b = (const unsigned char *)at;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8;
+}
+
+bool stl_corners_read(const char *facet, vec3 *corners) {
+    for (int k = 0; k < 3; ++k) corners[k] = vec3_at(facet + 12 + 12 * k);
+    return vec3_is_finite(corners[0]) && vec3_is_finite(corners[1]) && vec3_is_finite(corners[2]);
+}
+
 /* --- binary facets --------------------------------------------------------------------------- */
 
 static void bytes_read(const stl_reader *reader, stl_piece *piece) {
@@ -49,10 +60,8 @@ static void bytes_read(const stl_reader *reader, stl_piece *piece) {
     for (; at < end; at += STL_FACET) {
         vec3 *corners = &piece->corners[3 * piece->triangles];
         ++piece->facets;
-        for (int k = 0; k < 3; ++k) corners[k] = vec3_at(at + 12 + 12 * k);
-        piece->coloured = piece->coloured || (unsigned char)at[49] & 0x80;
-        if (vec3_is_finite(corners[0]) && vec3_is_finite(corners[1]) &&
-            vec3_is_finite(corners[2])) {
+        piece->attributes |= u16_at(at + 48);
+        if (stl_corners_read(at, corners)) {
             piece->reversed += stl_is_turned(vec3_at(at), corners);
             ++piece->triangles;
         } else {
@@ -135,13 +144,14 @@ static bool begins_with_solid(const file_view *view) {
 }
 
 /* Decides between text and binary. Many programs begin the header of a binary file with "solid",
-   so the size decides first. */
+   so the size decides first; a text contains no byte 0. */
 static kd_status form_find(stl_reader *reader) {
     const file_view *view = &reader->view;
     const bool has_header = view->count >= STL_HEADER;
     const uint64_t said = has_header ? u32_at(view->bytes + 80) : 0;
     const bool fits = has_header && view->count == STL_HEADER + said * STL_FACET;
-    reader->is_text = !fits && begins_with_solid(view);
+    const uint64_t probed = view->count < PROBE_BYTES ? view->count : PROBE_BYTES;
+    reader->is_text = !fits && begins_with_solid(view) && !memchr(view->bytes, 0, probed);
     if (reader->is_text || has_header) return KD_OK;
     problem_add(&reader->problems, true, "not-stl", 0,
                 "found %llu bytes that do not begin with \"solid\", expected a text file, or a "
@@ -179,14 +189,13 @@ static kd_status pieces_join(stl_reader *reader) {
 /* Adds the problems that concern the whole file. */
 static void whole_judge(stl_reader *reader) {
     uint64_t turned = 0, facets = 0, unknown = 0;
-    bool coloured = false;
     stl_end end = STL_END_NONE;
     for (uint64_t i = 0; i < reader->piece_count; ++i) {
         const stl_piece *piece = &reader->pieces[i];
         turned += piece->reversed;
         facets += piece->facets;
         unknown += piece->unknown;
-        coloured = coloured || piece->coloured;
+        reader->attributes |= piece->attributes;
         if (piece->end != STL_END_NONE) end = piece->end;
     }
     if (reader->is_text && facets == 0 && unknown > 0)
@@ -200,9 +209,6 @@ static void whole_judge(stl_reader *reader) {
                     "found %llu facets whose normal is opposite to the winding of their corners, "
                     "expected both on the same side; the winding is used",
                     (unsigned long long)turned);
-    if (coloured)
-        problem_add(&reader->problems, false, "unsupported", 0,
-                    "found colours of facets, which Kandela does not support; they are ignored");
 }
 
 static kd_status problems_report(stl_reader *reader) {
@@ -258,6 +264,11 @@ static kd_status facets_read(stl_reader *reader, mesh *mesh) {
     KD_TRY(problems_report(reader));
     KD_TRY(pieces_join(reader));
     KD_TRY(mesh_fill(reader, mesh));
+    if (!reader->is_text) {
+        const text_span header = {reader->view.bytes, 80};
+        const text_span all = {reader->view.bytes + STL_HEADER, facets * STL_FACET};
+        KD_TRY(stl_colours(mesh, header, all, reader->attributes));
+    }
     mesh->face_count = facets < KD_NONE ? (uint32_t)facets : KD_NONE;
     return KD_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef KD_SCENES_FORMATS_STL_PIECE_H
 #define KD_SCENES_FORMATS_STL_PIECE_H
 #include "core/math/geometry.h"
+#include "scenes/mesh/mesh.h"
 #include "scenes/text/problems.h"
 #include "scenes/text/text.h"
 
@@ -22,10 +23,19 @@ typedef struct stl_piece {
     uint64_t reversed;       /* facets whose normal contradicts their winding */
     uint64_t known, unknown; /* numbers of keywords */
     stl_end end;
-    bool coloured;         /* binary: some facet has a colour */
+    uint32_t attributes;   /* binary: all attributes of its facets, joined by "or" */
     problem_list problems; /* line numbers are relative to the piece */
     kd_status status;      /* KD_ERROR_MEMORY if its thread ran out of memory */
 } stl_piece;
+
+/* stl_colours.c: sets the colours of a binary file's facets, and a white material of coloured ones,
+   which replaces the default one if all are coloured. `facets` is the whole of them; those with a
+   corner that is not finite are not in the mesh. `attributes` joins all of them. Does nothing if no
+   facet has a colour. May return KD_ERROR_MEMORY. */
+kd_status stl_colours(struct mesh *mesh, text_span header, text_span facets, uint32_t attributes);
+
+/* Reads the three corners of a binary facet. Returns false if one of them is not finite. */
+bool stl_corners_read(const char *facet, vec3 *corners);
 
 /* Returns true if a text piece may begin with this line. */
 bool stl_text_begins(const char *line);

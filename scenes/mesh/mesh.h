@@ -37,7 +37,8 @@ typedef enum mesh_channel {
     MESH_CHANNEL_RED,
     MESH_CHANNEL_GREEN,
     MESH_CHANNEL_BLUE,
-    MESH_CHANNEL_ALPHA
+    MESH_CHANNEL_ALPHA,
+    MESH_CHANNEL_LUMINANCE
 } mesh_channel;
 
 /* Per-map texture transform and wrapping; overrides map_scale, map_offset and map_clamp of the

@@ -228,7 +228,8 @@ static void texcoords_mend(mesh *mesh) {
         uint32_t *index = &mesh->texcoord_indices[i];
         if (*index == KD_NONE) continue;
         const vec2 at = mesh->texcoords[*index];
-        if (!isfinite(at.x) || !isfinite(at.y)) *index = KD_NONE;
+        /* an entry with a colour keeps its place, with the texture coordinate (0, 0) */
+        if ((!isfinite(at.x) || !isfinite(at.y)) && !mesh->colours) *index = KD_NONE;
     }
     for (uint32_t i = 0; i < mesh->texcoord_count; ++i)
         if (!isfinite(mesh->texcoords[i].x) || !isfinite(mesh->texcoords[i].y))

@@ -87,7 +87,18 @@ static const struct {
      "dir/s.json: materials.a.rougness: unknown key, did you mean \"roughness\"?"},
     {START BOX ", \"materials\": {\"a\": {}, \"a\": {}}}", "dir/s.json: materials.a: given twice"},
     {START BOX ", \"lights\": [{\"kind\": \"point\"}, {\"power\": 1}]}",
-     "dir/s.json: lights[0]: set exactly one of `intensity` and `power`"},
+     "dir/s.json: lights[0]: set exactly one of `intensity`, `intensity_candelas`, `power` and "
+     "`power_lumens`"},
+    {START BOX ", \"lights\": [{\"kind\": \"area\", \"power\": 1, \"power_lumens\": 1}]}",
+     "dir/s.json: lights[0]: set exactly one of `radiance`, `luminance_nits`, `power` and "
+     "`power_lumens`"},
+    {START BOX
+     ", \"lights\": [{\"kind\": \"directional\", \"irradiance\": 1, \"illuminance_lux\": 1}]}",
+     "dir/s.json: lights[0]: set exactly one of `irradiance` and `illuminance_lux`"},
+    {START BOX ", \"materials\": {\"a\": {\"emission\": 1, \"emission_nits\": 1}}}",
+     "dir/s.json: materials.a: set exactly one of `emission` and `emission_nits`"},
+    {START BOX ", \"environment\": {\"sky\": {}, \"luminance_nits\": 1}}",
+     "dir/s.json: environment: set exactly one of `radiance`, `luminance_nits` and `sky`"},
     {START BOX ", \"lights\": [{\"power\": 1}]}",
      "dir/s.json: lights[0].kind: missing; expected point, spot, directional or area"},
     {START BOX ", \"lights\": [{\"kind\": \"point\", \"power\": \"abc\"}]}",
@@ -96,7 +107,7 @@ static const struct {
      "dir/s.json: lights[0].power: found -1, expected a number or [r, g, b] >= 0"},
     {START BOX ", \"lights\": [{\"kind\": \"point\", \"direction\": [0,1,0]}]}",
      "dir/s.json: lights[0].direction: unknown key, expected one of about, kind, position, "
-     "intensity, power"},
+     "intensity, intensity_candelas, power, power_lumens"},
     {START BOX ", \"lights\": [{\"kind\": \"spot\", \"power\": 1, \"inner_degrees\": 40}]}",
      "dir/s.json: lights[0]: `inner_degrees` is 40; expected less than `outer_degrees`, 30"},
     {START BOX ", \"camera\": {\"fov\": 180}}",

@@ -73,6 +73,17 @@ static void test_opacity_textures(void **state) {
         EXPECT(radiance_seen(&view, 0.75f, true).opacity, 1, 1e-6);
         EXPECT(surface_passes(&view, left), 0.8, 1e-6);
     }
+    /* a channel by name: red 0.2, green 0.4, blue 0.6, alpha 0.8 */
+    static const uint8_t apart[4] = {51, 102, 153, 204};
+    static const char *const channels = "rgbml";
+    static const double values[5] = {0.2, 0.4, 0.6, 0.8, 0.372549};
+    write_row("apart.png", apart, 1, 4);
+    for (int i = 0; i < 5; ++i) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "Kd 1 1 1\nmap_d -imfchan %c apart.png\n", channels[i]);
+        const scene_view view = view_of("", lines);
+        EXPECT(radiance_seen(&view, 0.5f, true).opacity, values[i], 1e-6);
+    }
     static const char *const kinds[] = {"illum 9\n",
                                         "illum 4\nNi 1\n"}; /* the second is SketchUp's */
     for (int i = 0; i < 2; ++i) {

@@ -147,23 +147,6 @@ static void test_point_only_file_is_read(void **state) {
     check_close(&report);
 }
 
-static void test_colours_become_materials(void **state) {
-    (void)state;
-    mesh read =
-        load_text(ASCII("6", "property uchar red\nproperty uchar green\n"
-                             "property uchar blue\nproperty uchar alpha\nelement face "
-                             "3\n" INDICES) "0 0 0 255 0 0 9\n1 0 0 255 0 0 9\n0 1 0 255 0 0 9\n"
-                                            "5 0 0 0 0 188 9\n6 0 0 0 0 188 9\n5 1 0 0 0 188 9\n"
-                                            "3 0 1 2\n3 3 4 5\n3 2 1 0\n");
-    assert_int_equal(read.material_count, 2);
-    const vec3 red = read.materials[read.triangle_materials[0]].record.diffuse;
-    const vec3 blue = read.materials[read.triangle_materials[1]].record.diffuse;
-    assert_true(red.x == 1 && red.y == 0 && red.z == 0);
-    assert_float_equal(blue.z, 0.5, 0.01); /* from sRGB */
-    assert_int_equal(read.triangle_materials[0], read.triangle_materials[2]);
-    mesh_close(&read);
-}
-
 /* Each error is reported with its line, or, if the line is 0, with the byte offset in the
    message. */
 static void test_errors_give_line_or_offset(void **state) {
@@ -197,6 +180,12 @@ static void test_errors_give_line_or_offset(void **state) {
         {ASCII("4", FACES) SQUARE "2 0 1\n", "short-face", "2 corners", 14, false},
         {ASCII("4", FACES) "nan 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n", "nan", "vertex nan", 10,
          false},
+        {ASCII("4", "element face 1\n" INDICES "property list uchar float texcoord\n") SQUARE
+         "3 0 1 2 4 0 0 1 0\n",
+         "texcoord-count", "4 numbers", 15, false},
+        {"ply\nformat ascii 1.0\ncomment TextureFile a.png\nelement vertex 4\n" XYZ FACES
+         "end_header\n" SQUARE "3 0 1 2\n",
+         "missing-texture", "texture coordinates", 0, false},
         {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -279,7 +268,6 @@ int main(void) {
         cmocka_unit_test(test_concave_faces_keep_their_area),
         cmocka_unit_test(test_strips_alternate_winding),
         cmocka_unit_test(test_point_only_file_is_read),
-        cmocka_unit_test(test_colours_become_materials),
         cmocka_unit_test(test_errors_give_line_or_offset),
         cmocka_unit_test(test_truncated_binary_files),
         cmocka_unit_test(test_hostile_files_give_one_line_of_error),

@@ -100,6 +100,48 @@ static void test_power_of_each_light_kind(void **state) {
     }
 }
 
+/* A light of P lumens or candelas equals one of P / 683 W or W/sr, of any kind and colour. */
+static void test_photometric_units(void **state) {
+    (void)state;
+    static const char *const cases[][3] = {{"point", "intensity", "_candelas"},
+                                           {"point", "power", "_lumens"},
+                                           {"spot", "intensity", "_candelas"},
+                                           {"spot", "power", "_lumens"},
+                                           {"area", "power", "_lumens"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        vec3 emitted[2];
+        for (int p = 0; p < 2; ++p) {
+            char text[256];
+            snprintf(text, sizeof text, "{\"kind\": \"%s\", \"%s%s\": [%s]}", cases[i][0],
+                     cases[i][1], p ? cases[i][2] : "", p ? "683, 0, 2049" : "1, 0, 3");
+            scene *made = open_with("", text, "");
+            emitted[p] = scene_get_view(made).lights[0].emitted;
+            scene_close(made);
+        }
+        assert_true(emitted[0].x > 0 && near((double)emitted[0].x, (double)emitted[1].x));
+        assert_true(emitted[1].y == 0 && near((double)emitted[0].z, (double)emitted[1].z));
+    }
+}
+
+/* The same for the keys whose name differs: lux on the ground, nits of a panel, a surface and the
+   sky give the same radiometric quantities. */
+static void test_photometric_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh_text, *light_text, *rest;
+    } cases[] = {
+        {"", "{\"kind\": \"directional\", \"illuminance_lux\": 1366}", ""},
+        {"", "{\"kind\": \"area\", \"luminance_nits\": 1366}", ""},
+        {", {\"quad\": [[0,1,0],[0,1,2],[3,1,2],[3,1,0]], \"material\": {\"emission_nits\": 1366}}",
+         "", ""},
+        {"", "", ", \"environment\": {\"luminance_nits\": 1366}"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        scene *made = open_with(cases[i].mesh_text, cases[i].light_text, cases[i].rest);
+        assert_true(near((double)scene_get_view(made).lights[0].emitted.x, 2));
+        scene_close(made);
+    }
+}
+
 /* The power of a spotlight equals the integral of its intensity over all directions. */
 static void test_spots_integrate_to_their_power(void **state) {
     (void)state;
@@ -402,6 +444,8 @@ static void test_shipped_scenes_open(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_of_each_light_kind),
+        cmocka_unit_test(test_photometric_units),
+        cmocka_unit_test(test_photometric_keys),
         cmocka_unit_test(test_spots_integrate_to_their_power),
         cmocka_unit_test(test_textured_emission_is_averaged_over_triangle),
         cmocka_unit_test(test_black_lights_are_omitted),

@@ -2,6 +2,7 @@
 #include "shaders/light_sampling.h"
 
 #include "core/image/image.h"
+#include "core/math/photometry.h"
 #include "core/memory.h"
 #include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene.h"
@@ -73,7 +74,7 @@ static clear_sky sky_of(double degrees, float turbidity) { /* degrees: elevation
 }
 
 static double luminance(const double rgb[3]) {
-    return 683 * (0.2126729 * rgb[0] + 0.7151522 * rgb[1] + 0.0721750 * rgb[2]);
+    return KD_LUMENS_PER_WATT * (0.2126729 * rgb[0] + 0.7151522 * rgb[1] + 0.0721750 * rgb[2]);
 }
 
 static double sky_luminance(const clear_sky_model *sky, double x, double y, double z) {
@@ -131,6 +132,43 @@ static void test_sky_illuminance_is_realistic(void **state) {
     const double aside_luminance = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
     const double opposite = sky_luminance(&low, 0, sin(0.2), cos(0.2));
     assert_true(aside_luminance > 3 * opposite);
+}
+
+/* With the sun at the zenith, sun and sky give the illuminance of a clear noon in the tropics, in
+   every clarity of the air. */
+static void test_illuminance_at_the_zenith(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        clear_sky_model model;
+        const clear_sky sky = sky_of(90, 2 + (float)i);
+        clear_sky_open(&model, &sky);
+        const double sun = luminance(model.sun_irradiance);
+        if (!(sun > 80e3 && sun < 130e3)) fail_msg("%g lx of the sun alone", sun);
+    }
+}
+
+/* The sun's disc in the picture darkens towards its limb, in blue more than in red: texels that it
+   covers in part are redder than the one in the middle, and darker than their share alone. */
+static void test_sun_darkens_towards_its_limb(void **state) {
+    (void)state;
+    clear_sky sky = sky_of(40, 3);
+    float *with_sun, *without_sun;
+    assert_int_equal(clear_sky_picture(&with_sun, &sky), KD_OK);
+    sky.disc = false;
+    assert_int_equal(clear_sky_picture(&without_sun, &sky), KD_OK);
+    double most[3] = {0, 0, 0}, least[3] = {HUGE_VAL, 0, 0};
+    for (int i = 0; i < CLEAR_SKY_WIDTH * CLEAR_SKY_HEIGHT / 2; ++i) {
+        double rgb[3];
+        for (int c = 0; c < 3; ++c)
+            rgb[c] = (double)with_sun[3 * i + c] - (double)without_sun[3 * i + c];
+        if (rgb[0] > most[0]) memcpy(most, rgb, sizeof most);
+        if (rgb[0] > 0 && rgb[0] < least[0]) memcpy(least, rgb, sizeof least);
+    }
+    assert_true(least[0] > 0 && least[0] < 0.8 * most[0]);
+    assert_true(least[2] / least[0] < 0.97 * most[2] / most[0]);
+    assert_true(least[1] / least[0] < 0.99 * most[1] / most[0]);
+    memory_free(with_sun);
+    memory_free(without_sun);
 }
 
 static scene *open_sky(const char *environment) {
@@ -276,6 +314,8 @@ int main(void) {
 #endif
         cmocka_unit_test(test_zenith_matches_paper),
         cmocka_unit_test(test_sky_illuminance_is_realistic),
+        cmocka_unit_test(test_illuminance_at_the_zenith),
+        cmocka_unit_test(test_sun_darkens_towards_its_limb),
         cmocka_unit_test(test_sun_energy_is_preserved),
         cmocka_unit_test(test_invalid_skies_are_rejected),
     };

@@ -108,7 +108,7 @@ expect_resumed() {
 # The smallest number of passes over all pixels: word 20 of the 22 32-bit words that the state holds
 # per pixel.
 resumed_passes() {
-    tail -c +305 many.pfm.state | od -An -v -tu4 -w88 | awk '
+    tail -c +313 many.pfm.state | od -An -v -tu4 -w88 | awk '
         NR == 1 || $20 < least {least = $20} END {print least + 2}'
 }
 endless=(box.obj --resolution 24x17 --integrator sppm --photons 1000)

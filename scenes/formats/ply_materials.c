@@ -1,0 +1,111 @@
+/* Colours and materials of a PLY file. */
+#include "core/memory.h"
+#include "scenes/formats/mtl.h"
+#include "scenes/formats/ply_parts.h"
+#include "scenes/mesh/mesh_builder.h"
+#include "scenes/mesh/mesh_colours.h"
+#include "scenes/text/paths.h"
+#include <stdio.h>
+
+/* Returns the first element with colours: that of the vertices, or of some faces. */
+static const ply_element *element_of_colours(const ply_header *header, bool vertices) {
+    for (uint32_t i = 0; i < header->element_count; ++i) {
+        const ply_element *element = &header->elements[i];
+        if (element->kind == (vertices ? PLY_VERTICES : PLY_FACES) && element->count &&
+            ply_has_all(element, PLY_RED, 3))
+            return element;
+    }
+    return NULL;
+}
+
+static ply_type type_of_colours(const ply_header *header, const ply_element *element) {
+    for (uint32_t i = 0; i < element->property_count; ++i)
+        if (header->properties[element->first + i].role == PLY_RED)
+            return header->properties[element->first + i].type;
+    return PLY_UINT8;
+}
+
+/* Whole numbers are sRGB, real ones linear. Types that programs use for bytes, too, hold bytes if
+   no number is above 255. */
+static colour_code code_of(const ply_file *file, bool vertices, const vec3 *colours,
+                           uint64_t count) {
+    const ply_element *element = element_of_colours(&file->header, vertices);
+    const ply_type type = element ? type_of_colours(&file->header, element) : PLY_UINT8;
+    if (ply_type_is_real(type)) return colour_code_of_reals(colours, count, true);
+    const uint32_t sign = type % 2 == 0; /* the even types are signed */
+    const uint64_t bits = 8u * ply_type_bytes[type] - sign;
+    colour_code code = {(float)((1ull << bits) - 1), false};
+    if (type != PLY_UINT16 && bits > 8 && colours_largest(colours, count) <= 255) code.white = 255;
+    return code;
+}
+
+kd_status ply_colours(const ply_file *file, const ply_target *target) {
+    const bool vertices = target->vertex_colours != NULL;
+    vec3 *colours = vertices ? target->vertex_colours : target->triangle_colours;
+    const uint64_t count = vertices ? target->mesh->position_count : target->mesh->triangle_count;
+    if (!colours) return KD_OK;
+    colours_decode(colours, count, code_of(file, vertices, colours, count));
+    return vertices ? KD_OK : mesh_colour_triangles(target->mesh, colours);
+}
+
+static kd_status texture_report(const ply_file *file, text_span name, const char *expected,
+                                const obj_options *options) {
+    problem_list missing = {0};
+    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
+                text_shown(name), name.begin, expected);
+    const kd_status status = problem_list_report(&missing, file->path, PROBLEM_NO_LINES, options);
+    problem_list_close(&missing);
+    return status;
+}
+
+static kd_status texture_find(const ply_file *file, text_span name, mesh_material *material,
+                              const obj_options *options) {
+    const char *expected;
+    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
+    if (material->diffuse_map) {
+        material->record.diffuse = vec3_all(1);
+        return KD_OK;
+    }
+    return texture_report(file, name, expected, options);
+}
+
+/* Adds one material per texture, the first called "default", and a last one without texture. */
+static kd_status library_fill(const ply_file *file, const ply_target *target, mtl_library *library,
+                              const obj_options *options) {
+    const bool coloured = target->vertex_colours || target->triangle_colours;
+    const ply_header *header = &file->header;
+    if (header->texture_count && !target->has_texcoords)
+        KD_TRY(
+            texture_report(file, header->textures[0],
+                           "texture coordinates of vertices (s, t) or faces (texcoord), too; the "
+                           "texture is ignored",
+                           options));
+    for (uint32_t i = 0; i <= header->texture_count; ++i) {
+        char name[32] = "default";
+        text_span span = {name, strlen(name)};
+        uint32_t index = 0;
+        if (i > 0) span.count = (uint64_t)snprintf(name, sizeof name, "default-%u", i + 1);
+        KD_TRY(mtl_library_add(library, span, &index));
+        if (coloured) library->materials[index].record.diffuse = vec3_all(1);
+        if (i < header->texture_count && target->has_texcoords)
+            KD_TRY(texture_find(file, header->textures[i], &library->materials[index], options));
+    }
+    return KD_OK;
+}
+
+kd_status ply_materials(const ply_file *file, const ply_target *target,
+                        const obj_options *options) {
+    mtl_library library = {0};
+    kd_status status = KD_OK;
+    if (target->mesh->triangle_count) status = library_fill(file, target, &library, options);
+    if (status == KD_OK) {
+        target->mesh->materials = library.materials;
+        target->mesh->material_count = library.count;
+        library.materials = NULL;
+        library.count = 0;
+    }
+    mtl_library_close(&library);
+    if (status == KD_OK && target->mesh->material_count > 1)
+        status = mesh_drop_unused_materials(target->mesh);
+    return status;
+}

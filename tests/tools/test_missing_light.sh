@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Light that a picture lacks is reported in one line, and only then: power cut by the limits of the path length, caustics of
+# lights without size, and what light tracing cannot show to the camera.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+
+floor='{"quad": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]]}'
+ball() { # MATERIAL
+    printf '{"sphere": {"centre": [0, 0.5, 0], "radius": 0.3, "triangles": 200}, "material": {%s}}' "$1"
+}
+scene() { # NAME MESHES REST
+    printf '{"kandela": 1, "meshes": [%s], "camera": {"eye": [0, 1, 3], "look_at": [0, 0.3, 0]}%s}\n' \
+        "$2" "${3:+, $3}" >"$1.json"
+}
+render() { # SCENE OPTION...
+    local name=$1
+    shift
+    expect_exit 0 timeout 120 "$program" render "$name.json" --resolution 8x8 --spp 1 --passes 1 --photons 1000 \
+        --threads 2 --device cpu -o out.pfm --stats stats.json "$@"
+}
+expect_silent() { # TEXT
+    expect_true "no line with \"$1\" in: $(cat err)" test "$(grep -cF -e "$1" err)" = 0
+}
+figure() { # KEY: of energy_watts in stats.json
+    sed -n '/"energy_watts"/,/}/p' stats.json | sed -n "s/.*\"$1\":[[:space:]]*\([-0-9.e+]*\).*/\1/p"
+}
+
+# A white box, in which a depth of 8 cuts most of the light.
+scene white '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"diffuse": 0.98}}' \
+    '"lights": [{"kind": "area", "corner": [-0.5, 2.9, 0.5], "edge_u": [1, 0, 0], "edge_v": [0, 0, -1], "power": 10}]'
+for how in photon sppm; do
+    render white --integrator $how --max-depth 8
+    expect_says err 'of the emitted power was cut by --max-depth 8, so the picture is too dark: raise the limit'
+    expect_true "$how: more than a tenth of 10 W is cut, within what ended" \
+        awk -v cut="$(figure cut)" -v ended="$(figure ended)" 'BEGIN { exit !(cut > 1 && cut <= ended + 1) }'
+    render white --integrator $how
+    expect_silent 'power was cut'
+done
+render white --integrator photon --max-depth 100 --max-specular 8
+expect_says err 'was cut by --max-depth 100 or --max-specular 8, so the picture is too dark: raise the limits'
+render white --integrator path --max-depth 8
+expect_silent 'power was cut'
+
+# A resumed rendering reports the power of all its passes.
+render white --max-depth 8 --integrator sppm --passes 1 --save-every 0
+render white --max-depth 8 --integrator sppm --passes 2 --resume
+sum=$(figure cut)
+render white --max-depth 8 --integrator sppm --passes 2
+expect_true "one pass resumed to two: $sum W, not $(figure cut) W" test "$sum" = "$(figure cut)"
+
+# Caustics of lights without size.
+bulb='"lights": [{"kind": "point", "position": [0, 2, 0], "power": 10}]'
+sun='"lights": [{"kind": "directional", "irradiance": 1}]'
+panel='"lights": [{"kind": "area", "corner": [-0.5, 2, 0.5], "edge_u": [1, 0, 0], "edge_v": [0, 0, -1], "power": 10}]'
+said='integrator path omits the caustics of point, spot and directional lights'
+for material in '"kind": "glass"' '"kind": "mirror"' '"kind": "conductor"' '"kind": "plastic"' \
+    '"kind": "principled", "roughness": 0.5, "coat": 1'; do
+    light=$([[ $material = *mirror* ]] && echo "$sun" || echo "$bulb")
+    scene shiny "$floor, $(ball "$material")" "$light"
+    render shiny --integrator path
+    expect_says err "$said"
+    expect_true "one line" test "$(grep -c caustics err)" = 1
+done
+for how in whitted direct; do
+    render shiny --integrator $how
+    expect_says err "integrator $how omits caustics"
+done
+for how in photon light; do
+    render shiny --integrator $how
+    expect_silent caustics
+done
+scene panel "$floor, $(ball '"kind": "glass"')" "$panel"
+render panel --integrator path
+expect_silent caustics
+for material in '"kind": "conductor", "roughness": 0.3' '"kind": "diffuse"' '"kind": "glass", "roughness": 0.3' \
+    '"kind": "principled", "roughness": 0.5'; do
+    scene rough "$floor, $(ball "$material")" "$bulb"
+    render rough --integrator direct
+    expect_silent caustics
+    render rough --integrator light
+    expect_silent 'cannot show'
+done
+
+# What light tracing cannot show to the camera.
+scene sky "$floor" '"environment": {"radiance": 1}'
+render sky --integrator light
+expect_says err 'warning: integrator light cannot show the sky to the camera'
+scene all "$floor, $(ball '"kind": "glass"'), $(ball '"kind": "mirror"')" '"environment": {"radiance": 1}'
+render all --integrator light
+expect_says err 'light cannot show mirror reflections, smooth glass and the sky to the camera'
+render all --integrator path
+expect_silent 'cannot show'
+render panel --integrator light
+expect_says err 'light cannot show smooth glass to the camera'
+
+# Scenes of the project: their own integrator shows everything, and none of their light is cut.
+for one in cornell_caustic cornell_fog prism; do
+    expect_exit 0 "$program" render "$source_folder/scenes/$one.json" --resolution 16x12 --spp 1 --photons 2000 \
+        --caustic-photons 2000 --media-photons 1000 --final-gather 0 --device cpu -o out.pfm
+    expect_silent omits
+    expect_silent 'power was cut'
+done
+expect_done
