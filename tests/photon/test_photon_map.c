@@ -219,6 +219,42 @@ static void test_aimed_photons_carry_the_same_flux(void **state) {
     photon_scene_free(scene);
 }
 
+/* In a box of perfect mirrors that emit, every photon path ends at the limit of specular events,
+   and all of its power counts as cut. Diffuse walls do not count towards the limit. */
+static void test_specular_limit(void **state) {
+    (void)state;
+    enum { LIMIT_OF_EVENTS = 7, PATHS = 1000 };
+    for (int mirrors = 0; mirrors < 2; ++mirrors) {
+        photon_scene *scene = photon_scene_new();
+        material made = photon_scene_diffuse(mirrors ? 0 : 0.9f, 1);
+        if (mirrors) made.kind = MATERIAL_MIRROR, made.specular = vec3_all(1);
+        const uint32_t wall = fixture_material(&scene->fixture, made);
+        const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
+        fixture_box(&scene->fixture, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
+        photon_scene_finish(scene);
+        photon_order order;
+        memset(&order, 0, sizeof order);
+        order.filter.kinds = 1u << PHOTON_INDIRECT;
+        order.filter.max_depth = 255;
+        order.filter.max_specular = LIMIT_OF_EVENTS;
+        order.target = PATHS;
+        order.paths_max = PATHS;
+        order.emission = photon_emission_make(3, 0, vec3_all(0), 2, false);
+        photon_list list;
+        assert_int_equal(photon_list_open(&list, &scene->view, &order, NULL), KD_OK);
+        assert_true(list.ledger.emitted > 0);
+        if (mirrors) {
+            assert_near(list.ledger.cut, list.ledger.emitted, 1e-6);
+            assert_true(list.rays == LIMIT_OF_EVENTS * list.emitted);
+        } else {
+            assert_true(list.ledger.cut < 1e-6 * list.ledger.emitted);
+            assert_true(list.rays > LIMIT_OF_EVENTS * list.emitted);
+        }
+        photon_list_close(&list);
+        photon_scene_free(scene);
+    }
+}
+
 /* --- scenes without photons ------------------------------------------------------------------- */
 
 static int warnings;
@@ -311,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_batched_paths_match_single_paths),
         cmocka_unit_test(test_photon_fields_are_valid),
         cmocka_unit_test(test_aimed_photons_carry_the_same_flux),
+        cmocka_unit_test(test_specular_limit),
         cmocka_unit_test(test_empty_maps_are_reported),
         cmocka_unit_test(test_paths_per_stored_photon_are_bounded),
         cmocka_unit_test(test_invalid_options_are_rejected),

@@ -59,6 +59,40 @@ static void test_furnace(void **state) {
     }
 }
 
+/* Mirrors of reflectance 1/2 and emission 1 have the radiance 1 + 1/2 + 1/4 + ..., one term for
+   each specular event that is allowed; scattering at diffuse walls is not limited. */
+static void test_specular_limit(void **state) {
+    (void)state;
+    static const char *const names[] = {"path", "whitted", "photon"};
+    static const struct {
+        int32_t max_specular;
+        double radiance;
+    } cases[] = {{1, 1}, {2, 1.5}, {4, 1.875}, {0, 1.96875}};
+    fixture_clear(&stage);
+    add_room(add_material(MATERIAL_MIRROR, 0.5f, 1));
+    fixture_finish(&stage);
+    for (size_t n = 0; n < sizeof names / sizeof *names; ++n)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+            kd_render_options options = small_options(names[n], 8, 4);
+            options.max_depth = 6;
+            options.max_specular = cases[i].max_specular;
+            options.photons = 100;
+            shot s = shoot(&stage, &inside, &options, NULL);
+            assert_int_equal(s.status, KD_OK);
+            /* from the fifth event on, roulette adds noise to path */
+            expect_near(shot_mean(&s, "G"), cases[i].radiance, cases[i].max_specular ? 1e-5 : 0.05);
+            image_close(&s.picture);
+        }
+    fixture_clear(&stage);
+    add_room(add_material(MATERIAL_DIFFUSE, 0.5f, 1));
+    fixture_finish(&stage);
+    kd_render_options options = small_options("path", 16, 64);
+    options.max_specular = 2;
+    shot s = shoot(&stage, &inside, &options, NULL);
+    expect_near(shot_mean(&s, "G"), 2, 0.03);
+    image_close(&s.picture);
+}
+
 /* In a furnace, objects without absorption are invisible. */
 static void test_lossless_balls_vanish(void **state) {
     (void)state;
@@ -430,6 +464,7 @@ int main(void) {
         cmocka_unit_test(test_agrees_with_naive_paths),
         cmocka_unit_test(test_point_light_and_opacity),
         cmocka_unit_test(test_sky),
+        cmocka_unit_test(test_specular_limit),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_interruption),
         cmocka_unit_test(test_any_scale),

@@ -263,6 +263,7 @@ static void test_resume_with_every_option(void **state) {
         change_all(&stage, &base);
     }
     scene_close(stage.room);
+    (void)unlink(map_path);
 }
 
 /* `kandela render` accepts every option of the table under one heading; help and man page use the
