@@ -85,24 +85,60 @@ KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, vec3 position, vec
                               VISIBLE_LIFT * distance);
 }
 
-/* Share of the kernel's integral over the surface that is visible from the point. */
-KD_FN_NOINLINE float visibility_share(const scene_view *scene, vec3 position, vec3 normal,
-                                      float radius, photon_kernel kernel) {
+/* Where the samples of a visible share lie. */
+typedef struct visibility_place {
+    vec3 position, normal;
+    frame3 axes;
+    float radius, shift[2];
+    photon_kernel kernel;
+} visibility_place;
+
+KD_FN visibility_place visibility_place_make(vec3 position, vec3 normal, float radius,
+                                             photon_kernel kernel) {
     const uint64_t x = float_bits(position.x), y = float_bits(position.y);
     const rng_block shift = rng_draw(rng_key_make(x << 32 | y, float_bits(position.z), 3), 0, 0);
-    const frame3 axes = frame3_around(normal);
+    visibility_place made;
+    made.position = position;
+    made.normal = normal;
+    made.axes = frame3_around(normal);
+    made.radius = radius;
+    made.shift[0] = shift.value[0];
+    made.shift[1] = shift.value[1];
+    made.kernel = kernel;
+    return made;
+}
+
+/* Weight of one of the samples; 0: no surface is there. */
+KD_FN float visibility_weight(const scene_view *scene, const visibility_place *place, int which,
+                              bool *hidden) {
+    const vec2 disc = sample_disc(((float)(which / VISIBLE_SIDE) + place->shift[0]) / VISIBLE_SIDE,
+                                  ((float)(which % VISIBLE_SIDE) + place->shift[1]) / VISIBLE_SIDE);
+    const vec3 offset =
+        frame3_to_world(&place->axes, vec3_make(place->radius * disc.x, place->radius * disc.y, 0));
+    const visibility_sample found =
+        visibility_look(scene, place->position, place->normal, offset, true);
+    *hidden = found.hidden;
+    if (found.hit.triangle == KD_NONE) return 0;
+    return photon_kernel_at(place->kernel, disc.x * disc.x + disc.y * disc.y);
+}
+
+/* Share of the kernel's integral over the surface that is visible from the point, from the sums of
+   the weights of visible samples and of all. */
+KD_FN float visibility_share_of(float visible, float whole) {
+    return whole > 0 ? float_max(visible / whole, TILE_MIN_SHARE) : 1;
+}
+
+KD_FN_NOINLINE float visibility_share(const scene_view *scene, vec3 position, vec3 normal,
+                                      float radius, photon_kernel kernel) {
+    const visibility_place place = visibility_place_make(position, normal, radius, kernel);
     float visible = 0, whole = 0;
     for (int i = 0; i < VISIBLE_SAMPLES; ++i) {
-        const vec2 disc = sample_disc(((float)(i / VISIBLE_SIDE) + shift.value[0]) / VISIBLE_SIDE,
-                                      ((float)(i % VISIBLE_SIDE) + shift.value[1]) / VISIBLE_SIDE);
-        const vec3 offset = frame3_to_world(&axes, vec3_make(radius * disc.x, radius * disc.y, 0));
-        const visibility_sample found = visibility_look(scene, position, normal, offset, true);
-        if (found.hit.triangle == KD_NONE) continue;
-        const float weight = photon_kernel_at(kernel, disc.x * disc.x + disc.y * disc.y);
+        bool hidden;
+        const float weight = visibility_weight(scene, &place, i, &hidden);
         whole += weight;
-        if (!found.hidden) visible += weight;
+        if (!hidden) visible += weight;
     }
-    return whole > 0 ? float_max(visible / whole, TILE_MIN_SHARE) : 1;
+    return visibility_share_of(visible, whole);
 }
 
 /* Returns true if the photon hit a side with a similar normal and is visible. */

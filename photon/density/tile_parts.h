@@ -32,10 +32,10 @@ typedef struct tile_parts {
 /* Multiplies the weights by the reachability and openness of each side; a part has about the area
    of a square with sides of `size`, and the openness model has the range `radius` (both in scene
    units). `view`: the scene's copy on the current device, where the rays are traced; NULL: on the
-   host, where KD_INTERRUPTED is returned soon after `job` (may be NULL) is cancelled. `walls`: also
-   sets `divided`. */
+   host, where KD_INTERRUPTED is returned soon after `job` (may be NULL) is cancelled. Sets
+   `divided`. */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
-                           float radius, float size, bool walls, const job_control *job);
+                           float radius, float size, const job_control *job);
 uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {

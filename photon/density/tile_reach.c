@@ -207,8 +207,7 @@ static kd_status follow_on_cpu(reaching *work) {
     KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
                "building the photon tiles was interrupted");
     pass_light_on(probes);
-    if (probes->divided)
-        parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, divide_all, work);
+    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, divide_all, work);
     return KD_OK;
 }
 
@@ -225,7 +224,7 @@ static kd_status follow(reaching *work, const scene_view *view) {
     return status == KD_ERROR_MEMORY ? follow_on_cpu(work) : status;
 }
 
-static kd_status reserve(reaching *work, bool walls) {
+static kd_status reserve(reaching *work) {
     tile_probes *probes = &work->probes;
     const uint64_t sides = 2 * (uint64_t)work->parts->count;
     KD_TRY(KD_RESERVE(probes->face_of, work->scene->mesh.triangle_count));
@@ -233,7 +232,7 @@ static kd_status reserve(reaching *work, bool walls) {
     KD_TRY(KD_RESERVE(probes->pairs, work->parts->count));
     KD_TRY(KD_RESERVE(probes->model, sides));
     KD_TRY(KD_RESERVE(probes->now, sides));
-    if (walls) KD_TRY(KD_RESERVE(probes->divided, sides));
+    KD_TRY(KD_RESERVE(probes->divided, sides));
     memset(probes->face_of, 0xff, work->scene->mesh.triangle_count * sizeof *probes->face_of);
     return KD_OK;
 }
@@ -258,7 +257,7 @@ static void tile_probes_close(tile_probes *owned) {
 }
 
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
-                           float radius, float size, bool walls, const job_control *job) {
+                           float radius, float size, const job_control *job) {
     kd_status status = KD_OK;
     reaching work;
     memset(&work, 0, sizeof work);
@@ -267,12 +266,12 @@ kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const sce
     work.job = job;
     work.probes.faces = parts->faces;
     work.probes.radius = radius;
-    KD_TRY_GOTO(reserve(&work, walls));
+    KD_TRY_GOTO(reserve(&work));
     KD_TRY_GOTO(pair_small(&work, size));
     pair_parts(&work, size);
     KD_TRY_GOTO(follow(&work, view));
     weigh_parts(&work);
-    if (walls) take_divided(&work);
+    take_divided(&work);
 done:
     tile_probes_close(&work.probes);
     return status;

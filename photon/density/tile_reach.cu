@@ -102,11 +102,9 @@ kd_status follow(probe_work *work, const tile_probes *host) {
         probes->now = probes->next;
         probes->next = before;
     }
-    if (host->divided) {
-        divide_all<<<(work->count + BLOCK - 1) / BLOCK, BLOCK>>>(*work);
-        KD_CUDA_LAUNCHED("divide_all");
-        KD_TRY(device_memory_download(host->divided, probes->divided, work->count));
-    }
+    divide_all<<<(work->count + BLOCK - 1) / BLOCK, BLOCK>>>(*work);
+    KD_CUDA_LAUNCHED("divide_all");
+    KD_TRY(device_memory_download(host->divided, probes->divided, work->count));
     KD_TRY(device_memory_download(host->model, probes->model, work->count * sizeof(float)));
     return device_memory_download(host->now, probes->now, work->count * sizeof(float));
 }

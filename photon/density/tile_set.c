@@ -299,7 +299,7 @@ static void tile_parts_close(tile_parts *owned) {
 }
 
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
-                        float radius, tile_reach reach, job_control *job) {
+                        float radius, bool reach, job_control *job) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "the gather radius is %g; expected a finite value above 0", (double)radius);
@@ -312,9 +312,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(parts.divided, parts.count));
-    if (reach)
-        KD_TRY_GOTO(
-            tile_parts_reach(&parts, scene, view, radius, size, reach == TILE_REACH_WALLS, job));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size, job));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));

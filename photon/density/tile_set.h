@@ -11,12 +11,6 @@
 extern "C" {
 #endif
 
-typedef enum tile_reach {
-    TILE_REACH_NONE,  /* all sides count equally */
-    TILE_REACH_LIGHT, /* which sides light reaches, and their openness */
-    TILE_REACH_WALLS  /* and where walls hide parts of a surface from others */
-} tile_reach;
-
 typedef struct tile_set {
     tile *tiles;
     tile_box *boxes;
@@ -32,10 +26,12 @@ typedef struct tile_set {
 
 /* Finds the triangles that store photons, except for exact copies of another one (the same three
    positions in any order), and subdivides them into tiles for estimates of about `radius` (scene
-   units, > 0). The scene must outlive the tiles. `reach`: what is determined by rays on the current
-   device if the scene's copy `view` is not NULL, otherwise on the host. */
+   units, > 0). The scene must outlive the tiles. `reach`: finds, by rays, which sides light
+   reaches, their openness, and where walls hide parts of a surface from others; otherwise all sides
+   count equally. The rays are traced on the current device if the scene's copy `view` is not NULL,
+   otherwise on the host. */
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
-                        float radius, tile_reach reach, job_control *job);
+                        float radius, bool reach, job_control *job);
 void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
 tile_view tile_set_get_view(const tile_set *tiles);
 /* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */

@@ -45,6 +45,7 @@ struct gather_work {
     float radius;
     photon_kernel kernel;
     float scale;
+    const scene_view *occluders; /* of the kernels with `hidden` */
 };
 
 __device__ __forceinline__ photon photon_of_records(const float4 *records, uint32_t place) {
@@ -64,21 +65,23 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
 
 /* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
    diffuse, the most frequent case. Other surfaces are evaluated by functions that are not inlined,
-   whose BSDFs take half of a kernel's registers and kilobytes of code. */
-template <bool diffuse> struct weighing {
+   whose BSDFs take half of a kernel's registers and kilobytes of code. `hidden`: surfaces may hide
+   photons (visibility.h). */
+template <bool diffuse, bool hidden> struct weighing {
     const eye_request *requests;
     surface at; /* only the members that photon_scattered_evenly reads */
     vec3 wo;
     estimate_point point;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const eye_request *request) {
-        requests = request;
+    __device__ __forceinline__ void begin(const gather_work &work, uint32_t which) {
+        const eye_request *request = requests = work.requests + which;
         at.geometric = request->at.geometric;
         at.normal = request->at.normal;
         at.diffuse = request->at.diffuse;
         wo = request->wo;
         point = estimate_point_of(&request->at);
+        if (hidden) point.occluders = work.occluders;
         sum = flux_sum_none();
     }
 
@@ -118,14 +121,14 @@ struct within_scratch {
 };
 
 /* Processes one request by the whole warp. */
-template <bool diffuse>
+template <bool diffuse, bool hidden>
 __device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &lane_scratch,
                                               uint32_t which) {
     float *dist2 = lane_scratch.dist2;
     uint32_t *place = lane_scratch.place;
     uint32_t waiting = 0;
-    weighing<diffuse> weigh;
-    weigh.begin(work.requests + which);
+    weighing<diffuse, hidden> weigh;
+    weigh.begin(work, which);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
@@ -154,7 +157,7 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_sc
 
 static __device__ __noinline__ void within_of_other(const gather_work &work,
                                                     within_scratch &lane_scratch, uint32_t which) {
-    within_of_one<false>(work, lane_scratch, which);
+    within_of_one<false, false>(work, lane_scratch, which);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -288,12 +291,12 @@ find_nearest(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, vec3
 }
 
 /* Evaluates the estimate of one request by the whole warp, from the photons within its radius. */
-template <bool diffuse, int PARTS>
+template <bool diffuse, bool hidden, int PARTS>
 __device__ __forceinline__ void weigh_nearest(const gather_work &work,
                                               const nearest_places<PARTS> &best, float radius,
                                               uint32_t which) {
-    weighing<diffuse> weigh;
-    weigh.begin(work.requests + which);
+    weighing<diffuse, hidden> weigh;
+    weigh.begin(work, which);
     const float per_radius2 = 1 / (radius * radius);
     if (radius > 0)
         for (uint32_t at = lane_id(); at < best.count; at += 32)
@@ -307,49 +310,54 @@ template <int PARTS>
 __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
                                                  const nearest_places<PARTS> best, float radius,
                                                  uint32_t which) {
-    weigh_nearest<false>(work, best, radius, which);
+    weigh_nearest<false, false>(work, best, radius, which);
 }
 
-template <int PARTS>
+template <bool hidden, int PARTS>
 __device__ __forceinline__ void
 nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, uint32_t which) {
     nearest_places<PARTS> best = find_nearest(work, lane_scratch, work.requests[which].at.position);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
-    if (is_diffuse(work.requests + which))
-        weigh_nearest<true>(work, best, radius, which);
+    if (hidden)
+        weigh_nearest<false, true>(work, best, radius, which);
+    else if (is_diffuse(work.requests + which))
+        weigh_nearest<true, false>(work, best, radius, which);
     else
         weigh_nearest_other(work, best, radius, which);
 }
 
 /* --- assignment of requests ------------------------------------------------------------------- */
 
-/* Takes the next request left by packets; returns false if there is none. */
-__device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *which) {
+/* Takes the next listed request for a warp; returns false if there is none. */
+__device__ __forceinline__ bool take_listed(const alone_requests &listed, uint32_t *which) {
     uint32_t number = 0;
-    if (lane_id() == 0) number = atomicAdd(work.alone.next, 1u);
+    if (lane_id() == 0) number = atomicAdd(listed.next, 1u);
     number = __shfl_sync(ALL, number, 0);
-    if (number >= *work.alone.count) return false;
-    *which = work.alone.list[number];
+    if (number >= *listed.count) return false;
+    *which = listed.list[number];
     return true;
 }
 
-static __global__
-__launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_work work) {
+template <bool hidden>
+__global__ __launch_bounds__(32 *
+                             WARPS) void alone_within(const __grid_constant__ gather_work work) {
     __shared__ within_scratch scratch[WARPS];
-    for (uint32_t which; take_alone(work, &which);)
-        if (is_diffuse(work.requests + which))
-            within_of_one<true>(work, scratch[threadIdx.x / 32], which);
+    for (uint32_t which; take_listed(work.alone, &which);)
+        if (hidden)
+            within_of_one<false, true>(work, scratch[threadIdx.x / 32], which);
+        else if (is_diffuse(work.requests + which))
+            within_of_one<true, false>(work, scratch[threadIdx.x / 32], which);
         else
             within_of_other(work, scratch[threadIdx.x / 32], which);
 }
 
-template <int PARTS>
+template <int PARTS, bool hidden>
 __global__ __launch_bounds__(32 *
                              WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
-    for (uint32_t which; take_alone(work, &which);)
-        nearest_of_one(work, scratch[threadIdx.x / 32], which);
+    for (uint32_t which; take_listed(work.alone, &which);)
+        nearest_of_one<hidden>(work, scratch[threadIdx.x / 32], which);
 }
 
 /* One warp per request, for all requests. */
@@ -358,7 +366,7 @@ __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which < work.count) nearest_of_one(work, scratch[warp], which);
+    if (which < work.count) nearest_of_one<false>(work, scratch[warp], which);
 }
 
 } // namespace photon_gathering_cuda

@@ -12,6 +12,7 @@
 #include "photon/maps/map_index.cuh"
 #include "photon/maps/photon_curve.cuh"
 #include "photon/maps/surface_packets.cuh"
+#include "photon/maps/visible_lookups.cuh"
 #include "points/select/builders.h"
 #include "points/tree/check_device.h"
 
@@ -105,10 +106,10 @@ struct packets_kernels {
     void (*together)(gather_work), (*alone)(gather_work);
 };
 packets_kernels kernels_of_packets(uint32_t k) {
-    return k == 0    ? packets_kernels{packets_within, alone_within}
-           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2>}
-           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3>}
-           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4>}
+    return k == 0    ? packets_kernels{packets_within, alone_within<false>}
+           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2, false>}
+           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3, false>}
+           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4, false>}
                      : packets_kernels{NULL, NULL};
 }
 
@@ -273,5 +274,6 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.radius = radius;
     work.kernel = maps->kernel;
     work.scale = map->scale;
-    return launch_gather(&work);
+    KD_TRY(launch_gather(&work));
+    return gather_divided(&work, &maps->tiles);
 }

@@ -96,7 +96,8 @@ typedef struct photon_gather_cuda {
 } photon_gather_cuda;
 
 /* Answers the requests from the global or the caustic map, by the `gather` nearest photons or, if
-   that is 0, by all within `radius`. Asynchronous. */
+   that is 0, by all within `radius`. Photons behind walls do not count once photon_maps_cuda_tile
+   has found where these may be. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
                                          float radius, const photon_gather_cuda *request));
 /* After photon_maps_cuda_gather: computes the kernel's integral over the tiles, or over the whole
@@ -104,12 +105,6 @@ KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which
    value per request. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_measure,
                (const photon_maps_cuda *maps, const photon_gather_cuda *gather, float *integrals));
-
-/* After photon_maps_cuda_measure: repeats the lookups of requests whose sum is not 0 where walls
-   may hide photons. The photons must be stored in tree order. Asynchronous. */
-KD_DEVICE_CALL(photon_maps_cuda_gather_visible,
-               (const photon_maps_cuda *maps, int which, const photon_gather_cuda *gather,
-                float *integrals));
 
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
 typedef struct photon_irradiance_cuda {

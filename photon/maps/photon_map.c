@@ -305,8 +305,7 @@ kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->tiles) {
         job_stage_begin(job, "surface", 0);
-        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius,
-                                  options->walls ? TILE_REACH_WALLS : TILE_REACH_LIGHT, job));
+        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, job));
     }
 done:
     job_stage_end(job);

@@ -47,7 +47,6 @@ typedef struct photon_options {
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* deadline of each list (photon_order.deadline) */
     photon_suit suit[PHOTON_LISTS];
-    bool walls;       /* estimates ignore photons that walls hide */
     bool tiles;       /* find the tiles; false if the caller has them from another pass */
     ranks *comm;      /* ranks that build the maps together: photon_order.comm */
     bool distributed; /* each rank keeps only its photons of the global and the caustic map */

@@ -38,8 +38,7 @@ static kd_status make_device_maps(debug_state *state, frame *frame, const photon
     const photon_map_cuda *global = &state->device_photons.maps.map[PHOTON_LIST_GLOBAL];
     KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, options, true));
     if (global->radius > 0)
-        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, global->radius,
-                                      TILE_REACH_LIGHT));
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, global->radius));
     state->shown.photons.global =
         photon_maps_cuda_view(&state->device_photons.maps, PHOTON_LIST_GLOBAL);
     state->shown.photons.tiles = state->device_photons.maps.tiles;

@@ -345,8 +345,7 @@ kd_status lookup_map(const photon_maps_cuda *maps, int which, const photon_view 
                      const photon_gather_cuda *gather, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
     KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, gather));
-    KD_TRY(photon_maps_cuda_measure(maps, gather, integrals));
-    return photon_maps_cuda_gather_visible(maps, which, gather, integrals);
+    return photon_maps_cuda_measure(maps, gather, integrals);
 }
 
 kd_status answer_requests(const photon_maps_cuda *maps, const photon_view *photons,

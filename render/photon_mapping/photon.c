@@ -187,8 +187,7 @@ static kd_status view_device_maps(photon_state *state, frame *frame) {
     photon_maps_cuda *maps = &state->device_photons.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0)
-        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, largest, TILE_REACH_WALLS));
+    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, largest));
     if (precomputation_pays(frame->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
         KD_TRY(photon_maps_cuda_precompute(maps, frame->job));
     state->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
@@ -263,7 +262,6 @@ static kd_status photon_prepare(frame *prepared) {
                                options->batches, photon_batches_max(options), BATCH_GATHER_MIN);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
-    state->options.walls = true;
     state->options.comm = prepared->comm;
     state->options.distributed = prepared->distributed;
     state->view.path.max_depth = options->max_depth;

@@ -81,8 +81,7 @@ void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options 
 kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job_control *job);
 /* Finds the tiles for estimates within `radius` (scene units) and copies them to the device. */
-kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius,
-                                 tile_reach reach);
+kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *device_photons);
 void photon_cuda_report_figures(const photon_cuda *device_photons, frame_statistics *statistics);
 

@@ -90,12 +90,11 @@ kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list 
     return photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, job);
 }
 
-static kd_status build_tiles(photon_cuda *device_photons, const frame *frame, float radius,
-                             tile_reach reach) {
+static kd_status build_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
     tile_set tiles;
     device_photons->lookups_bounded += photon_maps_cuda_lookups_bounded(&device_photons->maps);
     kd_status status = tile_set_open(&tiles, frame->scene, &frame->device_frame->scene.view, radius,
-                                     reach, frame->job);
+                                     true, frame->job);
     if (status == KD_OK)
         status =
             photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->device_frame->scene.view);
@@ -103,10 +102,9 @@ static kd_status build_tiles(photon_cuda *device_photons, const frame *frame, fl
     return status;
 }
 
-kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius,
-                                 tile_reach reach) {
+kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
-    const kd_status status = build_tiles(device_photons, frame, radius, reach);
+    const kd_status status = build_tiles(device_photons, frame, radius);
     job_stage_end(frame->job);
     return status;
 }

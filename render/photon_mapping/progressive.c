@@ -267,7 +267,7 @@ static kd_status make_device_maps(progressive_state *state, frame *frame, bool f
 static kd_status find_tiles_cpu(progressive_state *state, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
     const kd_status status =
-        tile_set_open(&state->tiles, frame->scene, NULL, radius, TILE_REACH_WALLS, frame->job);
+        tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
     job_stage_end(frame->job);
     return status;
 }
@@ -276,7 +276,7 @@ static kd_status find_tiles_cpu(progressive_state *state, const frame *frame, fl
 static kd_status find_tiles(progressive_state *state, frame *frame, float radius) {
     if (state->tiled) return KD_OK;
     if (frame->device_frame)
-        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius, TILE_REACH_WALLS));
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius));
     else
         KD_TRY(find_tiles_cpu(state, frame, radius));
     state->tiled = true;

@@ -10,7 +10,6 @@ static photon_options options_for(uint64_t photons) {
     photon_options options = photon_options_default();
     options.seed = 11;
     options.photons = options.caustics = options.volume_photons = photons;
-    options.walls = true;
     return options;
 }
 

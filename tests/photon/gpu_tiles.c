@@ -5,10 +5,8 @@
 
 static void expect_same_tiles(const photon_scene *scene, const scene_view *view, float radius) {
     tile_set right, tiles;
-    assert_int_equal(tile_set_open(&right, &scene->view, NULL, radius, TILE_REACH_WALLS, NULL),
-                     KD_OK);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, view, radius, TILE_REACH_WALLS, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&right, &scene->view, NULL, radius, true, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, view, radius, true, NULL), KD_OK);
     assert_int_equal(tiles.count, right.count);
     assert_int_equal(tiles.box_count, right.box_count);
     assert_int_equal(tiles.wide_count, right.wide_count);

@@ -106,8 +106,7 @@ static photon_scene *scene_of_patch(const patch *patch, bool mixed_winding, bool
 static void compare_patch(const patch *patch, bool mixed_winding, bool copies) {
     photon_scene *scene = scene_of_patch(patch, mixed_winding, copies);
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, TILE_REACH_NONE, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, false, NULL), KD_OK);
     assert_int_equal(tiles.copies, copies ? patch->triangles : 0);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 8; ++i) {
@@ -180,8 +179,7 @@ static void test_fluted_wall_has_no_outliers(void **state) {
     }
     photon_scene_finish(scene);
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.2f, TILE_REACH_LIGHT, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.2f, true, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 3000; ++i) {
         const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);

@@ -118,8 +118,7 @@ static void test_tiles(void **state) {
     for (int i = 0; i < 2; ++i) {
         tile_set tiles;
         const uint64_t before = begin();
-        assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, i ? 0.1f : 0.01f,
-                                       i ? TILE_REACH_WALLS : TILE_REACH_NONE, NULL),
+        assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, i ? 0.1f : 0.01f, i != 0, NULL),
                          KD_OK);
         expect_planned("tiles", max_held - before,
                        tile_set_bytes_max(scene->view.mesh.triangle_count, UINT64_MAX),

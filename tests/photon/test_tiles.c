@@ -37,7 +37,7 @@ static uint32_t veil_of(scene_fixture *fixture, float opacity) {
 static double measure_integral(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, TILE_REACH_NONE, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
     const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
@@ -138,8 +138,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     double ratios = 0, squares = 0;
     add_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, TILE_REACH_NONE, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < SAMPLES; ++i) {
         const vec3 place = vec3_scale(random_vector(i, 0), 0.7f),
@@ -182,7 +181,7 @@ static void test_coplanar_parts_match_lookups(void **state) {
     uint32_t spared = 0;
     add_sheets(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, TILE_REACH_NONE, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_view unknown = view;
     unknown.patches = NULL;
@@ -324,8 +323,7 @@ static void test_unlit_surfaces_are_omitted(void **state) {
     const photon_map_view map = photon_maps_global(&maps);
     tile_view tiles = photon_maps_tiles(&maps);
     const double actual = mean_ratio_near_box(scene, &map, &tiles);
-    assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, TILE_REACH_NONE, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
     tiles = tile_set_get_view(&all_lit);
     const double otherwise = mean_ratio_near_box(scene, &map, &tiles);
     if (!(fabs(actual - 1) <= 0.05 && otherwise < 0.93))
@@ -339,13 +337,10 @@ static void test_invalid_radii_are_rejected(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, TILE_REACH_LIGHT, NULL),
-                     KD_ERROR_USAGE);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, TILE_REACH_LIGHT, NULL),
-                     KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, true, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, true, NULL), KD_ERROR_USAGE);
     /* a tiny radius does not make millions of tiles */
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, TILE_REACH_LIGHT, NULL),
-                     KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, true, NULL), KD_OK);
     assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
     tile_set_close(&tiles);
     photon_scene_free(scene);

@@ -56,6 +56,19 @@ static const char *const sparse =
     "\"lights\": [{\"kind\": \"point\", \"position\": [2, 4, 1], \"intensity\": 10}],"
     "\"camera\": {\"eye\": [0, 0.4, 1.5], \"look_at\": [0, 0.1, 0]}}";
 
+/* Two lit rooms beside a thin wall, which hides photons within the radius of estimates. */
+static const char *const walled =
+    "{\"kandela\": 1, \"materials\": {\"satin\": {\"kind\": \"plastic\", \"diffuse\": [0.2, 0.5, "
+    "0.1], "
+    "\"roughness\": 0.4}}, \"meshes\": ["
+    "{\"box\": {\"lo\": [-2, 0, -1], \"hi\": [2, 1, 1]}, \"material\": {\"diffuse\": 0.7}},"
+    "{\"quad\": [[-1, 0.01, -1], [-1, 0.01, 1], [1, 0.01, 1], [1, 0.01, -1]], \"material\": "
+    "\"satin\"},"
+    "{\"box\": {\"lo\": [-0.01, 0, -1], \"hi\": [0.01, 1, 1]}, \"material\": {\"diffuse\": 0.7}}],"
+    "\"lights\": [{\"kind\": \"point\", \"position\": [-1, 0.6, 0], \"power\": 9},"
+    "{\"kind\": \"point\", \"position\": [1, 0.6, 0], \"power\": 2}],"
+    "\"camera\": {\"eye\": [1, 0.9, 0], \"look_at\": [0.2, 0, 0], \"up\": [0, 0, 1], \"fov\": 90}}";
+
 /* A room of fog with a lamp, dense smoke without a surface, clear and inky glass. */
 static const char *const foggy =
     "{\"kandela\": 1, \"media\": {"
@@ -140,6 +153,7 @@ static int files_make(void **state) {
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
     file_put_text("sparse.json", sparse);
+    file_put_text("walled.json", walled);
     file_put_text("foggy.json", foggy);
     return 0;
 }
@@ -307,6 +321,26 @@ static void test_sparse_photons(void **state) {
     }
 }
 
+/* Lookups where a wall hides photons, by the kernels for all numbers of photons. */
+static void test_wall(void **state) {
+    (void)state;
+    static const struct {
+        const char *method, *estimator;
+        int32_t gather, final_gather;
+    } lookups[] = {{"photon", "nearest", 50, 0},  {"photon", "fixed", 50, 0},
+                   {"photon", "nearest", 200, 0}, {"sppm", "nearest", 50, 0},
+                   {"photon", "nearest", 500, 0}, {"photon", "nearest", 20, 2}};
+    for (int i = 0; i < 6; ++i) {
+        kd_render_options options = options_for(lookups[i].method);
+        strcpy(options.estimator, lookups[i].estimator);
+        options.gather = lookups[i].gather;
+        options.final_gather = lookups[i].final_gather;
+        options.radius = 0.5f;
+        options.spp = options.passes = 2;
+        expect_same(file_in("walled.json"), &options);
+    }
+}
+
 static void test_crops(void **state) {
     (void)state;
     const int32_t crops[][4] = {{0, 0, 1, 1},
@@ -441,21 +475,14 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),
-        cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_small_triangles),
-        cmocka_unit_test(test_final_gather),
-        cmocka_unit_test(test_gather_lookups),
-        cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_sparse_photons),
-        cmocka_unit_test(test_crops),
-        cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog),
-        cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),
-        cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),          cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_estimators),      cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_small_triangles), cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_gather_lookups),  cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_sparse_photons),  cmocka_unit_test(test_wall),
+        cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog),   cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),      cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
