@@ -207,11 +207,19 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     return point;
 }
 
-/* As estimate_point_of; photons behind walls are hidden. */
-KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at) {
+/* Returns true if walls may hide lit parts of the surface within the span of the tiles. */
+KD_FN bool estimate_point_is_divided(const tile_view *tiles, const estimate_point *at) {
+    return (tile_place_flags(tiles, at->position, at->normal, at->triangle, tiles->span) &
+            TILE_DIVIDED) != 0;
+}
+
+/* As estimate_point_of, for an estimate within `radius`; photons behind walls are hidden. */
+KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at, float radius) {
     estimate_point point = estimate_point_of(at);
-    if (tile_place_flags(tiles, point.position, point.normal, point.triangle, tiles->span) &
-        TILE_DIVIDED)
+    if (!estimate_point_is_divided(tiles, &point)) return point;
+    const openness_place place =
+        openness_place_make(&tiles->scene->mesh, point.position, point.normal, point.triangle);
+    if (visibility_obstructed(tiles->scene, &place, OBSTRUCTION_REACH * radius))
         point.occluders = tiles->scene;
     return point;
 }
@@ -253,7 +261,7 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
 /* Radiance towards `wo` of all photons within map->radius. */
 KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
-    const estimate_point point = estimate_point_on(tiles, at);
+    const estimate_point point = estimate_point_on(tiles, at, map->radius);
     const flux_sum sum = photon_fixed_sum(map, at, wo, &point);
     return photon_sum_radiance(map, tiles, &point, map->radius, &sum);
 }

@@ -18,10 +18,10 @@ enum { PROBE_ROUNDS = 32, PROBE_SHADOW_RAYS = 2 };
 #define PROBE_GRAZING 1e-3f
 /* Sides with a lower brightness are unlit. */
 #define PROBE_DARK 0.1f
-/* Rays that find out whether something stands near a probe, and their slope; points that are tested
-   if so. */
-enum { DIVIDING_RAYS = 8, DIVIDING_SAMPLES = 24 };
-#define DIVIDING_SLOPE 0.25f
+/* Points that are tested if something stands near a probe, and the distance up to which, relative
+   to the radius. */
+enum { DIVIDING_SAMPLES = 24 };
+#define DIVIDING_REACH 1.5f
 
 /* The probes 2 i and 2 i + 1 of pair i, for both sides of a part or of a group of small
    triangles. */
@@ -93,19 +93,6 @@ KD_FN float probe_lit(const tile_probes *probes, uint32_t probe) {
     return sum / OPENNESS_RAYS;
 }
 
-/* Returns true if something stands on the surface near a probe. */
-KD_FN bool probe_something_stands(const scene_view *scene, const openness_place *place,
-                                  float length) {
-    for (int i = 0; i < DIVIDING_RAYS; ++i) {
-        const float angle = 2 * KD_PI / DIVIDING_RAYS * ((float)i + place->shift[0]);
-        const vec3 local = vec3_make(float_cos(angle), float_sin(angle), DIVIDING_SLOPE);
-        const vec3 d = vec3_normalize(frame3_to_world(&place->axes, local));
-        const vec3 from = ray_leave(place->position, place->error, place->axes.normal, d);
-        if (tritree_occluded(&scene->tree, ray_make(from, d, 0, length))) return true;
-    }
-    return false;
-}
-
 /* Flags of a hidden point of the surface. */
 KD_FN uint32_t probe_hidden_flags(const tile_probes *probes, ray_hit hit, vec3 normal) {
     const uint32_t which = probes->face_of[hit.triangle];
@@ -126,7 +113,7 @@ KD_FN uint8_t probe_divided(const scene_view *scene, const tile_probes *probes, 
     const float radius = probes->radius;
     uint32_t found = 0;
     vec2 corner[3];
-    if (!probe_something_stands(scene, &place, 1.5f * radius)) return 0;
+    if (!visibility_obstructed(scene, &place, DIVIDING_REACH * radius)) return 0;
     tile_part_corners(face->depth, pair->part, corner);
     for (uint32_t i = 0; i < DIVIDING_SAMPLES && !(found & TILE_DIVIDED); ++i) {
         const rng_block r = rng_draw(rng_key_make(probe, 4, i), 0, 0);

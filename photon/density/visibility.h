@@ -3,9 +3,10 @@
    Idea: a short ray joins two points of the surface, lifted above both by a fraction of their
          distance, so that it passes over bumps and curvature but hits what stands between them.
          A ray for each photon of each estimate would cost too much, so probes find the parts of
-         the surface from which something lit is hidden (tile_probe.h). Only there an estimate
-         ignores hidden photons, and the kernel's integral is multiplied by the visible share.
-   Work: a ray per photon, and up to two for each of the samples of the visible share.
+         the surface from which something lit is hidden (tile_probe.h). Only there, and if something
+         stands on the surface within the radius of the estimate, it ignores hidden photons, and the
+         kernel's integral is multiplied by the visible share.
+   Work: 8 rays, then a ray per photon, and up to two for each of the samples of the visible share.
    Invariants: a function of the scene and the points, with the same bits on every device.
    Limits: all surfaces are opaque to these rays, glass and cut-outs, too. Objects lower than
            VISIBLE_LIFT of the distance hide nothing. */
@@ -14,9 +15,34 @@
 #include "core/math/sampling.h"
 #include "photon/density/tiles.h"
 
-enum { VISIBLE_SIDE = 6, VISIBLE_SAMPLES = VISIBLE_SIDE * VISIBLE_SIDE };
+/* Samples of the visible share: one for each of the lanes of a warp at most. */
+enum { VISIBLE_SIDE = 5, VISIBLE_SAMPLES = VISIBLE_SIDE * VISIBLE_SIDE };
 /* Height of a ray above the surface, relative to its length. */
 #define VISIBLE_LIFT 0.25f
+/* Rays that find out whether something stands on the surface near a point. Their slope is
+   VISIBLE_LIFT, so they hit whatever is high enough to hide another point. */
+enum { OBSTRUCTION_RAYS = 8 };
+/* Their length, relative to the radius of the estimate: a wall between two of them is farther away
+   along them. */
+#define OBSTRUCTION_REACH 1.1f
+
+/* Returns true if one of the rays from a point hits something within `length`. */
+KD_FN bool visibility_obstructed_along(const scene_view *scene, const openness_place *place,
+                                       int which, float length) {
+    const float angle = 2 * KD_PI / OBSTRUCTION_RAYS * ((float)which + place->shift[0]);
+    const vec3 local = vec3_make(float_cos(angle), float_sin(angle), VISIBLE_LIFT);
+    const vec3 d = vec3_normalize(frame3_to_world(&place->axes, local));
+    const vec3 from = ray_leave(place->position, place->error, place->axes.normal, d);
+    return tritree_occluded(&scene->tree, ray_make(from, d, 0, length));
+}
+
+/* Returns true if something stands on the surface near a point. */
+KD_FN_NOINLINE bool visibility_obstructed(const scene_view *scene, const openness_place *place,
+                                          float length) {
+    for (int i = 0; i < OBSTRUCTION_RAYS; ++i)
+        if (visibility_obstructed_along(scene, place, i, length)) return true;
+    return false;
+}
 
 /* Returns true if something is between two points, lifted by `lift` along their normals. */
 KD_FN bool visibility_blocked(const scene_view *scene, vec3 a, vec3 a_normal, vec3 b, vec3 b_normal,

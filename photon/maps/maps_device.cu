@@ -12,7 +12,6 @@
 #include "photon/maps/map_index.cuh"
 #include "photon/maps/photon_curve.cuh"
 #include "photon/maps/surface_packets.cuh"
-#include "photon/maps/visible_lookups.cuh"
 #include "points/select/builders.h"
 #include "points/tree/check_device.h"
 
@@ -274,6 +273,5 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.radius = radius;
     work.kernel = maps->kernel;
     work.scale = map->scale;
-    KD_TRY(launch_gather(&work));
-    return gather_divided(&work, &maps->tiles);
+    return launch_gather(&work);
 }

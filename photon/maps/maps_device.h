@@ -96,8 +96,7 @@ typedef struct photon_gather_cuda {
 } photon_gather_cuda;
 
 /* Answers the requests from the global or the caustic map, by the `gather` nearest photons or, if
-   that is 0, by all within `radius`. Photons behind walls do not count once photon_maps_cuda_tile
-   has found where these may be. Asynchronous. */
+   that is 0, by all within `radius`, as if nothing hid them. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
                                          float radius, const photon_gather_cuda *request));
 /* After photon_maps_cuda_gather: computes the kernel's integral over the tiles, or over the whole
@@ -105,6 +104,13 @@ KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which
    value per request. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_measure,
                (const photon_maps_cuda *maps, const photon_gather_cuda *gather, float *integrals));
+
+/* After the two calls above: repeats the lookups of requests whose sum is not 0 where walls may
+   hide photons. `radius`: as above; 0: the sums are correct already, and only the integrals are
+   multiplied by the visible share. `integrals`: NULL if they are not measured yet. Asynchronous. */
+KD_DEVICE_CALL(photon_maps_cuda_hide,
+               (const photon_maps_cuda *maps, int which, uint32_t gather, float radius,
+                const photon_gather_cuda *request, float *integrals));
 
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
 typedef struct photon_irradiance_cuda {

@@ -14,7 +14,6 @@
               repeated, and lookup_model, 16 lanes per lookup to be modelled, write their integrals;
               add_to_film reads them. */
 #include "photon/maps/tile_groups.cuh"
-#include "photon/maps/visible_lookups.cuh"
 
 namespace {
 
@@ -178,5 +177,5 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     KD_CUDA_LAUNCHED("again");
     lookup_model<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("lookup_model");
-    return photon_gathering_cuda::measure_divided(gather, maps, integrals);
+    return KD_OK;
 }

@@ -22,8 +22,9 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
 /* Photons per unit area: the irradiance estimate with unit photon powers. */
 KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, const surface *at) {
     photon_gathering gathered;
-    const estimate_point point = estimate_point_on(tiles, at);
-    photon_gather_at(map, tiles, &point, &gathered);
+    photon_gather(map, at->position, &gathered);
+    const estimate_point point = estimate_point_on(tiles, at, gathered.radius);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, &point, &gathered);
     const float scale = photon_gathering_scale(map, tiles, &point, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {

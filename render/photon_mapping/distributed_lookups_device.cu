@@ -123,8 +123,9 @@ kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *v
     gather.radii = (float *)received->radii.memory;
     for (int m = 0; m < MAPS; ++m) {
         gather.sums = (flux_sum *)received->sums.memory + (uint64_t)m * count;
-        KD_TRY(
-            photon_maps_cuda_gather(&device_photons->maps, m, 0, map_of(view, m)->radius, &gather));
+        const float radius = map_of(view, m)->radius;
+        KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, 0, radius, &gather));
+        KD_TRY(photon_maps_cuda_hide(&device_photons->maps, m, 0, radius, &gather, NULL));
     }
     KD_TRY(device_wait());
     return ranks_device_sum(comm, (int64_t *)received->sums.memory, MAPS * CHANNELS * count);

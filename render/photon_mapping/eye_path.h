@@ -103,8 +103,9 @@ KD_FN_NOINLINE vec3 photon_map_radiance(const photon_map_view *map, const tile_v
                                         const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
     photon_gathering gathered;
-    const estimate_point point = estimate_point_on(tiles, at);
-    photon_gather_at(map, tiles, &point, &gathered);
+    photon_gather(map, at->position, &gathered);
+    const estimate_point point = estimate_point_on(tiles, at, gathered.radius);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, &point, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum = photon_gathered_sum(map, at, wo, &point, gathered.neighbours,
                                              gathered.count, gathered.radius);

@@ -345,7 +345,8 @@ kd_status lookup_map(const photon_maps_cuda *maps, int which, const photon_view 
                      const photon_gather_cuda *gather, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
     KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, gather));
-    return photon_maps_cuda_measure(maps, gather, integrals);
+    KD_TRY(photon_maps_cuda_measure(maps, gather, integrals));
+    return photon_maps_cuda_hide(maps, which, map->gather, map->radius, gather, integrals);
 }
 
 kd_status answer_requests(const photon_maps_cuda *maps, const photon_view *photons,

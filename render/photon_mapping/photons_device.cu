@@ -170,6 +170,9 @@ kd_status run_lookups(const eye_launch *launch, const eye_request_counts *counts
                                            &gather));
         float *integrals = (float *)device_photons->integrals[m].memory;
         KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather, integrals));
+        KD_TRY(photon_maps_cuda_hide(&device_photons->maps, m, map->gather,
+                                     device_photons->distributed ? 0 : map->radius, &gather,
+                                     integrals));
     }
     return KD_OK;
 }
