@@ -75,12 +75,15 @@ typedef struct estimate_point {
     uint32_t triangle;
     /* scene whose surfaces may hide photons from the point; NULL: all are visible */
     const scene_view *occluders;
+    const visibility_horizon *horizon; /* what stands around the point; NULL: not known */
 } estimate_point;
 
-/* Returns true if the point `other` is hidden from `position`. */
-KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, vec3 position, vec3 normal,
-                                     vec3 other, vec3 other_normal) {
-    const float distance = vec3_length(vec3_sub(other, position));
+/* Returns true if the point `other` is hidden from `position`. `horizon`: may be NULL. */
+KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, const visibility_horizon *horizon,
+                                     vec3 position, vec3 normal, vec3 other, vec3 other_normal) {
+    const vec3 offset = vec3_sub(other, position);
+    if (horizon && visibility_is_free(horizon, offset)) return false;
+    const float distance = vec3_length(offset);
     return visibility_blocked(scene, position, normal, other, other_normal,
                               VISIBLE_LIFT * distance);
 }
@@ -109,14 +112,14 @@ KD_FN visibility_place visibility_place_make(vec3 position, vec3 normal, float r
 }
 
 /* Weight of one of the samples; 0: no surface is there. */
-KD_FN float visibility_weight(const scene_view *scene, const visibility_place *place, int which,
-                              bool *hidden) {
+KD_FN float visibility_weight(const scene_view *scene, const visibility_horizon *horizon,
+                              const visibility_place *place, int which, bool *hidden) {
     const vec2 disc = sample_disc(((float)(which / VISIBLE_SIDE) + place->shift[0]) / VISIBLE_SIDE,
                                   ((float)(which % VISIBLE_SIDE) + place->shift[1]) / VISIBLE_SIDE);
     const vec3 offset =
         frame3_to_world(&place->axes, vec3_make(place->radius * disc.x, place->radius * disc.y, 0));
     const visibility_sample found =
-        visibility_look(scene, place->position, place->normal, offset, true);
+        visibility_look(scene, horizon, place->position, place->normal, offset, true);
     *hidden = found.hidden;
     if (found.hit.triangle == KD_NONE) return 0;
     return photon_kernel_at(place->kernel, disc.x * disc.x + disc.y * disc.y);
@@ -128,13 +131,13 @@ KD_FN float visibility_share_of(float visible, float whole) {
     return whole > 0 ? float_max(visible / whole, TILE_MIN_SHARE) : 1;
 }
 
-KD_FN_NOINLINE float visibility_share(const scene_view *scene, vec3 position, vec3 normal,
-                                      float radius, photon_kernel kernel) {
-    const visibility_place place = visibility_place_make(position, normal, radius, kernel);
+KD_FN_NOINLINE float visibility_share(const estimate_point *at, float radius,
+                                      photon_kernel kernel) {
+    const visibility_place place = visibility_place_make(at->position, at->normal, radius, kernel);
     float visible = 0, whole = 0;
     for (int i = 0; i < VISIBLE_SAMPLES; ++i) {
         bool hidden;
-        const float weight = visibility_weight(scene, &place, i, &hidden);
+        const float weight = visibility_weight(at->occluders, at->horizon, &place, i, &hidden);
         whole += weight;
         if (!hidden) visible += weight;
     }
@@ -144,7 +147,7 @@ KD_FN_NOINLINE float visibility_share(const scene_view *scene, vec3 position, ve
 /* Returns true if the photon hit a side with a similar normal and is visible. */
 KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
     if (!(vec3_dot(landed->normal, at->normal) >= TILE_COSINE)) return false;
-    return !at->occluders || !visibility_hides(at->occluders, at->position, at->normal,
+    return !at->occluders || !visibility_hides(at->occluders, at->horizon, at->position, at->normal,
                                                landed->position, landed->normal);
 }
 
@@ -162,7 +165,7 @@ KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, 
         const estimate_point point = *at;
         const float whole = estimate_tile_integral(tiles, &point, radius, kernel);
         if (!at->occluders) return whole;
-        return whole * visibility_share(at->occluders, at->position, at->normal, radius, kernel);
+        return whole * visibility_share(at, radius, kernel);
     }
     return 2 * KD_PI * photon_kernel_sector(kernel);
 }
@@ -321,7 +324,8 @@ KD_FN bool irradiance_applies(float reach2, float dist2, const photon *landed,
                               const estimate_point *at, const scene_view *scene) {
     if (!(dist2 < fabsf(reach2))) return false;
     return reach2 > 0 || !scene ||
-           !visibility_hides(scene, at->position, at->normal, landed->position, landed->normal);
+           !visibility_hides(scene, NULL, at->position, at->normal, landed->position,
+                             landed->normal);
 }
 
 /* Finds the precomputed irradiance of the nearest photon on this surface; returns false if there is

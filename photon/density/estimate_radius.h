@@ -137,6 +137,7 @@ KD_FN estimate_point photon_place(const photon *landed) {
     at.normal = landed->normal;
     at.triangle = landed->triangle;
     at.occluders = NULL;
+    at.horizon = NULL;
     return at;
 }
 
@@ -204,23 +205,29 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     point.normal = at->front ? at->geometric : vec3_negate(at->geometric);
     point.triangle = at->triangle;
     point.occluders = NULL;
+    point.horizon = NULL;
     return point;
 }
 
 /* Returns true if walls may hide lit parts of the surface within the span of the tiles. */
 KD_FN bool estimate_point_is_divided(const tile_view *tiles, const estimate_point *at) {
+    if (!tiles->patches || !(tiles->patches[at->triangle] & TILE_PATCH_DIVIDED)) return false;
     return (tile_place_flags(tiles, at->position, at->normal, at->triangle, tiles->span) &
             TILE_DIVIDED) != 0;
 }
 
-/* As estimate_point_of, for an estimate within `radius`; photons behind walls are hidden. */
-KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at, float radius) {
+/* As estimate_point_of, for an estimate within `radius`; photons behind walls are hidden.
+   `horizon`: used by the point, to outlive it. */
+KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at, float radius,
+                                       visibility_horizon *horizon) {
     estimate_point point = estimate_point_of(at);
     if (!estimate_point_is_divided(tiles, &point)) return point;
     const openness_place place =
         openness_place_make(&tiles->scene->mesh, point.position, point.normal, point.triangle);
-    if (visibility_obstructed(tiles->scene, &place, OBSTRUCTION_REACH * radius))
+    if (visibility_horizon_find(horizon, tiles->scene, &place, HORIZON_REACH * radius)) {
         point.occluders = tiles->scene;
+        point.horizon = horizon;
+    }
     return point;
 }
 
@@ -261,7 +268,8 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
 /* Radiance towards `wo` of all photons within map->radius. */
 KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
-    const estimate_point point = estimate_point_on(tiles, at, map->radius);
+    visibility_horizon horizon;
+    const estimate_point point = estimate_point_on(tiles, at, map->radius, &horizon);
     const flux_sum sum = photon_fixed_sum(map, at, wo, &point);
     return photon_sum_radiance(map, tiles, &point, map->radius, &sum);
 }

@@ -125,7 +125,7 @@ KD_FN uint8_t probe_divided(const scene_view *scene, const tile_probes *probes, 
         const vec3 from = triangle_point(face->corner[0], face->corner[1], face->corner[2], u, v);
         const vec3 offset = frame3_to_world(&place.axes, vec3_make(radius * d.x, radius * d.y, 0));
         const visibility_sample sample =
-            visibility_look(scene, from, place.axes.normal, offset, false);
+            visibility_look(scene, NULL, from, place.axes.normal, offset, false);
         if (sample.hidden && sample.hit.triangle != KD_NONE)
             found |= probe_hidden_flags(probes, sample.hit, place.axes.normal);
     }

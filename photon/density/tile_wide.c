@@ -276,9 +276,20 @@ static bool face_knows(const tile_face *face, const uint8_t *wide) {
     return false;
 }
 
+/* tile_view.patches of a face; KD_NONE if nothing is known of its parts. */
+static uint32_t patch_of(const tile_face *face, const uint8_t *wide) {
+    if (!face_knows(face, wide)) return KD_NONE;
+    uint32_t divided = 0;
+    for (uint32_t p = 0; p < 1u << 2 * face->depth; ++p)
+        if (wide[face->first + p] & (TILE_DIVIDED | TILE_DIVIDED << 1))
+            divided = TILE_PATCH_DIVIDED;
+    return face->first << TILE_PATCH_SHIFT | divided | face->depth;
+}
+
 kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
     const uint32_t triangles = tiles->scene->mesh.triangle_count;
-    if (parts->count >> 28) return KD_OK; /* too many parts for their indices */
+    if (parts->count >> (32 - TILE_PATCH_SHIFT))
+        return KD_OK; /* too many parts for their indices */
     KD_TRY(KD_RESERVE(tiles->wide, parts->count));
     KD_TRY(KD_RESERVE(tiles->patches, triangles));
     memcpy(tiles->wide, parts->divided, parts->count);
@@ -288,11 +299,8 @@ kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
     search.tiles.patches = NULL;
     KD_TRY(search_faces(&search));
     KD_TRY(search_planes(tiles, parts, tiles->patches, &search.tiles));
-    for (uint32_t i = 0; i < parts->face_count; ++i) {
-        const tile_face *face = &parts->faces[i];
-        tiles->patches[face->triangle] =
-            face_knows(face, tiles->wide) ? face->first << 4 | face->depth : KD_NONE;
-    }
+    for (uint32_t i = 0; i < parts->face_count; ++i)
+        tiles->patches[parts->faces[i].triangle] = patch_of(&parts->faces[i], tiles->wide);
     tiles->wide_count = parts->count;
     return KD_OK;
 }

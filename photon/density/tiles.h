@@ -55,6 +55,9 @@
    (tile_wide.c) TILE_DIVIDED  lit parts of the surface within the span are hidden from it
    (tile_probe.h) TILE_HIDDEN   parts of the surface, lit or not, are hidden from it */
 enum { TILE_WIDE = 1, TILE_DIVIDED = 4, TILE_HIDDEN = 16 };
+/* Bits of tile_view.patches: subdivision depth, whether some part is TILE_DIVIDED, and the first
+ * part. */
+enum { TILE_PATCH_DEPTH = 15, TILE_PATCH_DIVIDED = 16, TILE_PATCH_SHIFT = 5 };
 /* Fixed-point units of an integral. */
 #define TILE_UNITS 0x1p36f
 
@@ -93,7 +96,7 @@ typedef struct tile_box {
 typedef struct tile_view {
     const tile *tiles; /* in the order of the boxes */
     const tile_box *boxes;
-    const uint32_t *patches; /* per triangle: first part << 4 | subdivision depth (tile_parts.h), or
+    const uint32_t *patches; /* per triangle: TILE_PATCH_DEPTH (tile_parts.h) and following, or
                                 KD_NONE; NULL: no parts */
     const uint8_t *wide; /* per part: TILE_WIDE, TILE_DIVIDED and TILE_HIDDEN of the front; those of
                             the back are shifted by 1 */
@@ -455,8 +458,8 @@ KD_FN uint32_t tile_place_flags(const tile_view *view, vec3 position, vec3 towar
     const float v = vec3_dot(normal, vec3_cross(b, at)) / length2;
     const float maximum = 1 + 1e-4f;
     if (!(u >= 1 - maximum && v >= 1 - maximum && u + v <= maximum)) return 0;
-    const uint32_t part = tile_part_at(patch & 15u, u, v);
-    return view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0);
+    const uint32_t part = tile_part_at(patch & TILE_PATCH_DEPTH, u, v);
+    return view->wide[(patch >> TILE_PATCH_SHIFT) + part] >> (cosine < 0 ? 1 : 0);
 }
 
 /* Returns true if the query point is known to have only an unbounded plane within the span. */

@@ -45,7 +45,6 @@ struct gather_work {
     float radius;
     photon_kernel kernel;
     float scale;
-    const scene_view *occluders; /* of the kernels with `hidden` */
 };
 
 __device__ __forceinline__ photon photon_of_records(const float4 *records, uint32_t place) {
@@ -63,9 +62,16 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
     return request->at.kind == MATERIAL_DIFFUSE;
 }
 
+/* What hides photons from a surface; not used by the kernels for surfaces whose photons are
+ * visible. */
+struct occlusion {
+    const scene_view *scene;
+    const visibility_horizon *horizon;
+};
+
 /* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
    diffuse, the most frequent case. Other surfaces are evaluated by functions that are not inlined,
-   whose BSDFs take half of a kernel's registers and kilobytes of code. `hidden`: surfaces may hide
+   whose BSDFs take half of a kernel's registers and kilobytes of code. `hidden`: surfaces hide
    photons (visibility.h). */
 template <bool diffuse, bool hidden> struct weighing {
     const eye_request *requests;
@@ -74,14 +80,15 @@ template <bool diffuse, bool hidden> struct weighing {
     estimate_point point;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const gather_work &work, uint32_t which) {
+    __device__ __forceinline__ void begin(const gather_work &work, uint32_t which,
+                                          const occlusion &by) {
         const eye_request *request = requests = work.requests + which;
         at.geometric = request->at.geometric;
         at.normal = request->at.normal;
         at.diffuse = request->at.diffuse;
         wo = request->wo;
         point = estimate_point_of(&request->at);
-        if (hidden) point.occluders = work.occluders;
+        if (hidden) point.occluders = by.scene, point.horizon = by.horizon;
         sum = flux_sum_none();
     }
 
@@ -123,12 +130,12 @@ struct within_scratch {
 /* Processes one request by the whole warp. */
 template <bool diffuse, bool hidden>
 __device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &lane_scratch,
-                                              uint32_t which) {
+                                              uint32_t which, const occlusion &by = {}) {
     float *dist2 = lane_scratch.dist2;
     uint32_t *place = lane_scratch.place;
     uint32_t waiting = 0;
     weighing<diffuse, hidden> weigh;
-    weigh.begin(work, which);
+    weigh.begin(work, which, by);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
@@ -272,16 +279,18 @@ template <int PARTS> struct nearest_scratch {
     uint32_t dist2[32 * PARTS], place[32 * PARTS];
 };
 
-/* Finds the k nearest photons of a point, or all within the radius if they are fewer. */
+/* Finds the k nearest photons of a point, or all within the radius if they are fewer. `known2`: a
+   bound of their dist2, if there is one. */
 template <int PARTS>
-__device__ __forceinline__ nearest_places<PARTS>
-find_nearest(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, vec3 q) {
+__device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
+                                                              nearest_scratch<PARTS> &lane_scratch,
+                                                              vec3 q, float known2 = INFINITY) {
     nearest_places<PARTS> best = {lane_scratch.dist2,
                                   lane_scratch.place,
                                   work.index.ids,
                                   work.k,
                                   0,
-                                  __float_as_uint(pointtree_bound2(work.radius))};
+                                  __float_as_uint(fminf(known2, pointtree_bound2(work.radius)))};
     gather_index::visit(
         work.index, lane_scratch.path, q, [&] { return best.bound; },
         [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
@@ -294,9 +303,9 @@ find_nearest(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, vec3
 template <bool diffuse, bool hidden, int PARTS>
 __device__ __forceinline__ void weigh_nearest(const gather_work &work,
                                               const nearest_places<PARTS> &best, float radius,
-                                              uint32_t which) {
+                                              uint32_t which, const occlusion &by = {}) {
     weighing<diffuse, hidden> weigh;
-    weigh.begin(work, which);
+    weigh.begin(work, which, by);
     const float per_radius2 = 1 / (radius * radius);
     if (radius > 0)
         for (uint32_t at = lane_id(); at < best.count; at += 32)
@@ -313,15 +322,13 @@ __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
     weigh_nearest<false, false>(work, best, radius, which);
 }
 
-template <bool hidden, int PARTS>
+template <int PARTS>
 __device__ __forceinline__ void
 nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, uint32_t which) {
     nearest_places<PARTS> best = find_nearest(work, lane_scratch, work.requests[which].at.position);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
-    if (hidden)
-        weigh_nearest<false, true>(work, best, radius, which);
-    else if (is_diffuse(work.requests + which))
+    if (is_diffuse(work.requests + which))
         weigh_nearest<true, false>(work, best, radius, which);
     else
         weigh_nearest_other(work, best, radius, which);
@@ -339,25 +346,22 @@ __device__ __forceinline__ bool take_listed(const alone_requests &listed, uint32
     return true;
 }
 
-template <bool hidden>
-__global__ __launch_bounds__(32 *
-                             WARPS) void alone_within(const __grid_constant__ gather_work work) {
+static __global__
+__launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_work work) {
     __shared__ within_scratch scratch[WARPS];
     for (uint32_t which; take_listed(work.alone, &which);)
-        if (hidden)
-            within_of_one<false, true>(work, scratch[threadIdx.x / 32], which);
-        else if (is_diffuse(work.requests + which))
+        if (is_diffuse(work.requests + which))
             within_of_one<true, false>(work, scratch[threadIdx.x / 32], which);
         else
             within_of_other(work, scratch[threadIdx.x / 32], which);
 }
 
-template <int PARTS, bool hidden>
+template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
     for (uint32_t which; take_listed(work.alone, &which);)
-        nearest_of_one<hidden>(work, scratch[threadIdx.x / 32], which);
+        nearest_of_one(work, scratch[threadIdx.x / 32], which);
 }
 
 /* One warp per request, for all requests. */
@@ -366,7 +370,7 @@ __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which < work.count) nearest_of_one<false>(work, scratch[warp], which);
+    if (which < work.count) nearest_of_one(work, scratch[warp], which);
 }
 
 } // namespace photon_gathering_cuda

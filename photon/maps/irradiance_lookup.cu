@@ -40,6 +40,7 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     point.normal = front ? xyz(side) : vec3_negate(xyz(side));
     point.triangle = __float_as_uint(place.w);
     point.occluders = NULL;
+    point.horizon = NULL;
     return point;
 }
 

@@ -105,10 +105,10 @@ struct packets_kernels {
     void (*together)(gather_work), (*alone)(gather_work);
 };
 packets_kernels kernels_of_packets(uint32_t k) {
-    return k == 0    ? packets_kernels{packets_within, alone_within<false>}
-           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2, false>}
-           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3, false>}
-           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4, false>}
+    return k == 0    ? packets_kernels{packets_within, alone_within}
+           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2>}
+           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3>}
+           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4>}
                      : packets_kernels{NULL, NULL};
 }
 

@@ -2,14 +2,13 @@
    Idea: they are few. The other kernels answer them, too, as if nothing were hidden; here one warp
          each repeats them, with a ray for each photon. Each lane takes one of the samples of the
          visible share; they are added up in the order of the CPU.
-   Work: 8 rays for each lookup at a divided surface; a search and some hundred rays for each where
-         something stands, in 32 lanes.
+   Work: 8 rays for each lookup at a divided surface; a search within the known radius and some ten
+         rays for each where something stands, in 32 lanes.
    Memory: the list of requests that packets have left, which is not needed any more.
    Invariants: the bits of the CPU.
    Data flow: list_divided, one thread per request, and 8 lanes for each at a divided surface, reads
-              requests, sums and radii, and appends by atomics to the list; alone_within or
-              alone_nearest, one warp per listed request, write its sum and radius; measure_shares,
-              one warp per listed request, multiplies its integral. */
+              requests, sums and radii, and appends by atomics to the list; hide, one warp per
+   listed request, writes its sum and multiplies its integral. */
 #include "core/device/cuda.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
@@ -20,48 +19,50 @@ using namespace photon_gathering_cuda;
 
 constexpr int BLOCK = 128;
 
-struct divided_work {
+struct hiding {
     tile_view tiles;
-    const eye_request *requests;
-    uint32_t count;
-    flux_sum *sums;
-    float *radii;
-    alone_requests listed;
-    photon_kernel kernel;
-    float *integrals;
+    gather_work gather; /* `alone` is the list */
+    float *integrals;   /* NULL: only sums are repeated */
+    bool sums;          /* repeat the sums */
 };
 
 /* Returns the mask of those lanes in `left` near whose points something stands; each of its first
    four is tested by 8 lanes, one ray each. */
-__device__ __forceinline__ unsigned obstructed_of_four(const divided_work &work, uint32_t first,
+__device__ __forceinline__ unsigned obstructed_of_four(const hiding &work, uint32_t first,
                                                        unsigned left) {
-    static_assert(OBSTRUCTION_RAYS == 8, "four points in 32 lanes");
-    const int group = (int)lane_id() / OBSTRUCTION_RAYS, ray = (int)lane_id() % OBSTRUCTION_RAYS;
+    static_assert(HORIZON_RAYS == 8, "four points in 32 lanes");
+    const int group = (int)lane_id() / HORIZON_RAYS, ray = (int)lane_id() % HORIZON_RAYS;
     unsigned mine = left;
     for (int i = 0; i < group; ++i) mine &= mine - 1;
     mine &= 0u - mine;
     bool hit = false;
     if (mine) {
         const uint32_t i = first + (uint32_t)__ffs((int)mine) - 1;
-        const estimate_point point = estimate_point_of(&work.requests[i].at);
-        const openness_place place = openness_place_make(&work.tiles.scene->mesh, point.position,
-                                                         point.normal, point.triangle);
-        hit = visibility_obstructed_along(work.tiles.scene, &place, ray,
-                                          OBSTRUCTION_REACH * work.radii[i]);
+        const scene_view *scene = work.tiles.scene;
+        const estimate_point point = estimate_point_of(&work.gather.requests[i].at);
+        const openness_place place =
+            openness_place_make(&scene->mesh, point.position, point.normal, point.triangle);
+        visibility_horizon horizon;
+        visibility_horizon_begin(&horizon, &place);
+        hit = visibility_reach(scene, &place, &horizon, ray, HORIZON_REACH * work.gather.radii[i]) <
+              INFINITY;
     }
     __syncwarp();
-    const bool any = __ballot_sync(ALL, hit) >> OBSTRUCTION_RAYS * group & 0xffu;
+    const bool any = __ballot_sync(ALL, hit) >> HORIZON_RAYS * group & 0xffu;
     unsigned all = any ? mine : 0;
-    all |= __shfl_xor_sync(ALL, all, OBSTRUCTION_RAYS);
-    return all | __shfl_xor_sync(ALL, all, 2 * OBSTRUCTION_RAYS);
+    all |= __shfl_xor_sync(ALL, all, HORIZON_RAYS);
+    return all | __shfl_xor_sync(ALL, all, 2 * HORIZON_RAYS);
 }
 
-__global__ __launch_bounds__(BLOCK) void list_divided(const __grid_constant__ divided_work work) {
+__global__ __launch_bounds__(BLOCK) void list_divided(const __grid_constant__ hiding work) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    bool divided = i < work.count && !flux_sum_is_zero(work.sums + i);
-    if (divided) {
-        const estimate_point point = estimate_point_of(&work.requests[i].at);
-        divided = estimate_point_is_divided(&work.tiles, &point);
+    bool divided = false;
+    if (i < work.gather.count) {
+        const uint32_t patch = work.tiles.patches[work.gather.requests[i].at.triangle];
+        if (patch & TILE_PATCH_DIVIDED && !flux_sum_is_zero(work.gather.sums + i)) {
+            const estimate_point point = estimate_point_of(&work.gather.requests[i].at);
+            divided = estimate_point_is_divided(&work.tiles, &point);
+        }
     }
     __syncwarp();
     unsigned all = 0;
@@ -71,71 +72,82 @@ __global__ __launch_bounds__(BLOCK) void list_divided(const __grid_constant__ di
     }
     uint32_t to = 0;
     if (!all) return;
-    if (lane_id() == 0) to = atomicAdd(work.listed.count, (uint32_t)__popc(all));
+    if (lane_id() == 0) to = atomicAdd(work.gather.alone.count, (uint32_t)__popc(all));
     to = __shfl_sync(ALL, to, 0) + __popc(all & ((1u << lane_id()) - 1));
-    if (all >> lane_id() & 1u) work.listed.list[to] = i;
+    if (all >> lane_id() & 1u) work.gather.alone.list[to] = i;
 }
 
-__global__ __launch_bounds__(BLOCK) void measure_shares(const __grid_constant__ divided_work work) {
-    static_assert(VISIBLE_SAMPLES <= 32, "one sample per lane");
+/* Finds the horizon of a point by the whole warp. */
+__device__ __forceinline__ void find_horizon(const hiding &work, uint32_t which,
+                                             visibility_horizon &horizon) {
     const scene_view *scene = work.tiles.scene;
-    for (uint32_t i; take_listed(work.listed, &i);) {
-        const estimate_point point = estimate_point_of(&work.requests[i].at);
-        const visibility_place place =
-            visibility_place_make(point.position, point.normal, work.radii[i], work.kernel);
-        bool hidden = false;
-        float weight = 0, visible = 0, whole = 0;
-        if (lane_id() < VISIBLE_SAMPLES)
-            weight = visibility_weight(scene, &place, (int)lane_id(), &hidden);
-        const float seen = hidden ? 0 : weight;
+    const estimate_point point = estimate_point_of(&work.gather.requests[which].at);
+    const openness_place place =
+        openness_place_make(&scene->mesh, point.position, point.normal, point.triangle);
+    const int ray = (int)lane_id();
+    visibility_horizon made;
+    visibility_horizon_begin(&made, &place);
+    if (ray == 0) horizon.x = made.x, horizon.y = made.y;
+    if (ray < HORIZON_RAYS)
+        horizon.reach[ray] =
+            visibility_reach(scene, &place, &made, ray, HORIZON_REACH * work.gather.radii[which]);
+    __syncwarp();
+}
+
+template <int PARTS>
+__device__ __forceinline__ void repeat_sum(const gather_work &work, nearest_scratch<PARTS> &scratch,
+                                           uint32_t which, const occlusion &by) {
+    const float known = work.radii[which] * (1 + 0x1p-20f); /* from the search without rays */
+    const nearest_places<PARTS> best =
+        find_nearest(work, scratch, work.requests[which].at.position, known * known);
+    if (best.count == best.k) best.drop_last();
+    weigh_nearest<false, true>(work, best, work.radii[which], which, by);
+}
+
+__device__ __forceinline__ void repeat_sum(const gather_work &work, within_scratch &scratch,
+                                           uint32_t which, const occlusion &by) {
+    within_of_one<false, true>(work, scratch, which, by);
+}
+
+/* Multiplies the integral by the visible share. */
+__device__ __forceinline__ void measure_share(const hiding &work, uint32_t which,
+                                              const occlusion &by) {
+    static_assert(VISIBLE_SAMPLES <= 32, "one sample per lane");
+    const estimate_point point = estimate_point_of(&work.gather.requests[which].at);
+    const visibility_place place = visibility_place_make(
+        point.position, point.normal, work.gather.radii[which], work.gather.kernel);
+    bool hidden = false;
+    float weight = 0, visible = 0, whole = 0;
+    if (lane_id() < VISIBLE_SAMPLES)
+        weight = visibility_weight(by.scene, by.horizon, &place, (int)lane_id(), &hidden);
+    const float seen = hidden ? 0 : weight;
+    __syncwarp();
+    for (int lane = 0; lane < VISIBLE_SAMPLES; ++lane) {
+        whole += __shfl_sync(ALL, weight, lane);
+        visible += __shfl_sync(ALL, seen, lane);
+    }
+    if (lane_id() == 0) work.integrals[which] *= visibility_share_of(visible, whole);
+}
+
+template <class SCRATCH>
+__global__ __launch_bounds__(32 * WARPS) void hide(const __grid_constant__ hiding work) {
+    __shared__ SCRATCH scratch[WARPS];
+    __shared__ visibility_horizon horizons[WARPS];
+    const uint32_t warp = threadIdx.x / 32;
+    const occlusion by = {work.tiles.scene, &horizons[warp]};
+    for (uint32_t which; take_listed(work.gather.alone, &which);) {
+        find_horizon(work, which, horizons[warp]);
+        if (work.sums) repeat_sum(work.gather, scratch[warp], which, by);
+        if (work.integrals) measure_share(work, which, by);
         __syncwarp();
-        for (int lane = 0; lane < VISIBLE_SAMPLES; ++lane) {
-            whole += __shfl_sync(ALL, weight, lane);
-            visible += __shfl_sync(ALL, seen, lane);
-        }
-        if (lane_id() == 0) work.integrals[i] *= visibility_share_of(visible, whole);
     }
 }
 
-void (*kernel_of(uint32_t k))(gather_work) {
-    return k == 0     ? alone_within<true>
-           : k <= 72  ? alone_nearest<4, true>
-           : k <= 320 ? alone_nearest<12, true>
-                      : alone_nearest<40, true>;
-}
-
-kd_status gather_listed(const photon_maps_cuda *maps, int which, uint32_t k, float radius,
-                        const divided_work *divided) {
-    const photon_map_cuda *map = &maps->map[which];
-    void (*kernel)(gather_work) = kernel_of(k);
-    gather_work work;
-    unsigned blocks = 0;
-    memset(&work, 0, sizeof work);
-    work.index = map_index_of(map);
-    work.requests = divided->requests;
-    work.count = divided->count;
-    work.alone = divided->listed;
-    work.sums = divided->sums;
-    work.radii = divided->radii;
-    work.k = k;
-    work.radius = radius;
-    work.kernel = maps->kernel;
-    work.scale = map->scale;
-    work.occluders = divided->tiles.scene;
-    KD_CUDA(cudaMemsetAsync(work.alone.next, 0, sizeof *work.alone.next));
-    KD_TRY(cuda_resident_blocks(&blocks, kernel, 32 * WARPS));
-    kernel<<<blocks, 32 * WARPS>>>(work);
-    KD_CUDA_LAUNCHED("gather_divided");
-    return KD_OK;
-}
-
-kd_status measure_listed(const divided_work *work) {
-    unsigned blocks = 0;
-    KD_CUDA(cudaMemsetAsync(work->listed.next, 0, sizeof *work->listed.next));
-    KD_TRY(cuda_resident_blocks(&blocks, measure_shares, BLOCK));
-    measure_shares<<<blocks, BLOCK>>>(*work);
-    KD_CUDA_LAUNCHED("measure_shares");
-    return KD_OK;
+void (*kernel_of(uint32_t k))(hiding) {
+    return k == 0     ? hide<within_scratch>
+           : k <= 72  ? hide<nearest_scratch<4>>
+           : k <= 320 ? hide<nearest_scratch<12>>
+                      : hide<nearest_scratch<40>>;
 }
 
 } // namespace
@@ -143,21 +155,31 @@ kd_status measure_listed(const divided_work *work) {
 extern "C" kd_status photon_maps_cuda_hide(const photon_maps_cuda *maps, int which, uint32_t gather,
                                            float radius, const photon_gather_cuda *request,
                                            float *integrals) {
-    if (request->count == 0 || !maps->tiles.divided) return KD_OK;
-    divided_work work;
+    const photon_map_cuda *map = &maps->map[which];
+    void (*kernel)(hiding) = kernel_of(gather);
+    unsigned blocks = 0;
+    hiding work;
+    if (request->count == 0 || !maps->tiles.divided || !maps->tiles.patches) return KD_OK;
+    memset(&work, 0, sizeof work);
     work.tiles = maps->tiles;
-    work.requests = request->requests;
-    work.count = request->count;
-    work.sums = request->sums;
-    work.radii = request->radii;
-    work.listed = {request->alone, request->alone + request->count,
-                   request->alone + request->count + 1};
-    work.kernel = maps->kernel;
-    work.integrals = integrals;
-    KD_CUDA(cudaMemsetAsync(work.listed.count, 0, sizeof *work.listed.count));
-    list_divided<<<cuda_blocks(work.count, BLOCK), BLOCK>>>(work);
+    work.integrals = maps->tiles.box_count ? integrals : NULL;
+    work.sums = radius > 0 && map->list.local_count;
+    if (map->list.local_count) work.gather.index = map_index_of(map);
+    work.gather.requests = request->requests;
+    work.gather.count = request->count;
+    work.gather.alone = {request->alone, request->alone + request->count,
+                         request->alone + request->count + 1};
+    work.gather.sums = request->sums;
+    work.gather.radii = request->radii;
+    work.gather.k = gather;
+    work.gather.radius = radius;
+    work.gather.kernel = maps->kernel;
+    work.gather.scale = map->scale;
+    KD_CUDA(cudaMemsetAsync(work.gather.alone.count, 0, 2 * sizeof(uint32_t)));
+    list_divided<<<cuda_blocks(request->count, BLOCK), BLOCK>>>(work);
     KD_CUDA_LAUNCHED("list_divided");
-    if (radius > 0 && maps->map[which].list.local_count)
-        KD_TRY(gather_listed(maps, which, gather, radius, &work));
-    return integrals && maps->tiles.box_count ? measure_listed(&work) : KD_OK;
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, 32 * WARPS));
+    kernel<<<blocks, 32 * WARPS>>>(work);
+    KD_CUDA_LAUNCHED("hide");
+    return KD_OK;
 }

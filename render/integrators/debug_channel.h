@@ -23,7 +23,8 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
 KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, const surface *at) {
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
-    const estimate_point point = estimate_point_on(tiles, at, gathered.radius);
+    visibility_horizon horizon;
+    const estimate_point point = estimate_point_on(tiles, at, gathered.radius, &horizon);
     if (map->adaptive) photon_gathering_adapt(map, tiles, &point, &gathered);
     const float scale = photon_gathering_scale(map, tiles, &point, &gathered);
     float sum = 0;

@@ -201,7 +201,8 @@ static flux_sum near_sum(const lookup_chunk *work, const eye_request *show, uint
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at, radius);
+    visibility_horizon horizon;
+    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at, radius, &horizon);
     return photon_gathered_sum(work->views[slot % MAPS], &show->at, show->wo, &point, neighbours,
                                count, radius);
 }
@@ -214,8 +215,9 @@ static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
             for (int m = 0; m < MAPS; ++m) {
                 const eye_request *show = &work->row[r].list[i];
                 const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
-                const estimate_point point =
-                    estimate_point_on(&work->view->tiles, &show->at, work->views[m]->radius);
+                visibility_horizon horizon;
+                const estimate_point point = estimate_point_on(&work->view->tiles, &show->at,
+                                                               work->views[m]->radius, &horizon);
                 const flux_sum sum =
                     work->near ? near_sum(work, show, slot)
                                : photon_fixed_sum(work->views[m], &show->at, show->wo, &point);
@@ -263,7 +265,8 @@ static kd_status sum_all(lookup_chunk *work, bool *over) {
 static vec3 shown(const lookup_chunk *work, const eye_request *show, uint64_t slot) {
     flux_sum sum;
     const float radius = radius_of(work, slot);
-    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at, radius);
+    visibility_horizon horizon;
+    const estimate_point point = estimate_point_on(&work->view->tiles, &show->at, radius, &horizon);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
     return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &point, radius, &sum);

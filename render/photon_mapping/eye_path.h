@@ -104,7 +104,8 @@ KD_FN_NOINLINE vec3 photon_map_radiance(const photon_map_view *map, const tile_v
     if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
-    const estimate_point point = estimate_point_on(tiles, at, gathered.radius);
+    visibility_horizon horizon;
+    const estimate_point point = estimate_point_on(tiles, at, gathered.radius, &horizon);
     if (map->adaptive) photon_gathering_adapt(map, tiles, &point, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum = photon_gathered_sum(map, at, wo, &point, gathered.neighbours,

@@ -110,7 +110,7 @@ static void lookup_all(photon_file *file, const scene_view *scene) {
     if (build_maps(&maps, scene, file->lists, &options) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
     const tile_view tiles = photon_maps_tiles(&maps);
-    const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0, NULL};
+    const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0, NULL, NULL};
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;
         const vec3 actual = photon_irradiance(&view, &tiles, &at);

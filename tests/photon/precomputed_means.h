@@ -52,7 +52,7 @@ static double precomputed_ratio(photon_cloud *cloud, double *beyond) {
     uint32_t out_of_reach = 0;
     cloud->map.irradiance = NULL;
     for (uint32_t i = 0; i < PHOTONS; ++i) {
-        estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0, NULL};
+        estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0, NULL, NULL};
         if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
             cloud->irradiance[i] = photon_irradiance_at_photon(&cloud->map, &cloud->none, &at, i);
     }

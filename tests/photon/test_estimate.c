@@ -140,7 +140,7 @@ static void test_full_disc_matches_kernel_integral(void **state) {
     (void)state;
     tile_view none;
     memset(&none, 0, sizeof none);
-    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL};
+    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL, NULL};
     static const double expected[] = {M_PI, M_PI / 3, M_PI / 2};
     for (int i = 0; i < 3; ++i)
         assert_near((double)estimate_integral(&none, &at, 2, (photon_kernel)i), expected[i], 1e-6);
@@ -188,7 +188,8 @@ static void test_fluted_wall_has_no_outliers(void **state) {
         const ray_hit hit = tritree_closest(&scene->view.tree, ray);
         if (hit.triangle == KD_NONE) continue;
         const surface surface_hit = surface_at(&scene->view, &ray, hit);
-        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle, NULL};
+        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle, NULL,
+                                   NULL};
         assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
         assert_true(integral >= 0.25f * KD_PI / 3);
@@ -228,7 +229,7 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
         vec3_set_axis(&out, (int)(i % 3), i / 3 % 2 ? 1.0f : -1.0f);
         p = vec3_add(from, out);
         const ray_hit hit = tritree_closest(&scene->view.tree, ray_make(from, out, 0, INFINITY));
-        const estimate_point at = {p, vec3_negate(out), hit.triangle, NULL};
+        const estimate_point at = {p, vec3_negate(out), hit.triangle, NULL, NULL};
         const double irradiance = photon_watts(photon_irradiance(&map, &tiles, &at));
         estimated += irradiance / POINTS;
         if ((fabsf(p.x) > 0.9f) + (fabsf(p.y) > 0.9f) + (fabsf(p.z) > 0.9f) > 1) {
@@ -367,7 +368,7 @@ static void test_adaptive_estimates_reduce_bias_and_noise(void **state) {
 static void test_sparse_maps_have_finite_estimates(void **state) {
     (void)state;
     photon_cloud *all = photon_cloud_open(1, 4);
-    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0, NULL};
+    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0, NULL, NULL};
     for (int e = 0; e < PHOTON_ESTIMATORS; ++e)
         for (uint32_t count = 0; count < 40; count += 13) {
             pointtree tree;
@@ -392,7 +393,7 @@ static void test_photons_of_the_other_side_are_rejected(void **state) {
     memset(&landed, 0, sizeof landed);
     landed.normal = vec3_make(0, 0, 1);
     landed.position = vec3_make(0.1f, 0, 0);
-    estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL};
+    estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0, NULL, NULL};
     assert_true(estimate_accepts(&landed, &at) && estimate_knows(&landed, &at, 0.1f));
     landed.normal = vec3_make(0, 0, -1);
     assert_false(estimate_accepts(&landed, &at) || estimate_knows(&landed, &at, 0.1f));

@@ -245,7 +245,8 @@ static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *
             const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
             const ray_hit hit = tritree_closest(&scene->view.tree, down);
             const surface at = surface_at(&scene->view, &down, hit);
-            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle, NULL};
+            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle, NULL,
+                                          NULL};
             strip += photon_watts(photon_irradiance(&map, &tiles, &point)) / M_PI / EACH;
         }
         *mean += strip / STRIPS;
@@ -305,7 +306,7 @@ static double mean_ratio_near_box(photon_scene *scene, const photon_map_view *ma
         const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, down);
         const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle,
-                                   NULL};
+                                   NULL, NULL};
         sum += photon_watts(photon_irradiance(map, tiles, &at)) / M_PI / PLACES;
     }
     return sum;
