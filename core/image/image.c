@@ -60,6 +60,44 @@ void image_close(image *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+/* The columns [from, to) of the picture that the part covers. */
+static void row_place(float *to, const float *from, const image *part) {
+    const int64_t first = part->left > 0 ? part->left : 0;
+    const int64_t right = (int64_t)part->left + part->width;
+    const int64_t last = right < part->whole_width ? right : part->whole_width;
+    if (last > first)
+        memcpy(to + first, from + (first - part->left), (size_t)(last - first) * sizeof *to);
+}
+
+kd_status image_fill(image *part) {
+    image whole;
+    if (!part->whole_width) return KD_OK;
+    if (part->left == 0 && part->top == 0 && part->width == part->whole_width &&
+        part->height == part->whole_height) {
+        part->whole_width = part->whole_height = part->corner[0] = part->corner[1] = 0;
+        return KD_OK;
+    }
+    KD_TRY(image_open(&whole, part->whole_width, part->whole_height));
+    for (int32_t c = 0; c < part->channel_count; ++c) {
+        float *plane;
+        const kd_status status = image_add(&whole, part->names[c], &plane);
+        if (status != KD_OK) image_close(&whole);
+        KD_TRY(status);
+        for (int64_t y = 0; y < part->height; ++y)
+            if (part->top + y >= 0 && part->top + y < part->whole_height)
+                row_place(plane + (part->top + y) * part->whole_width,
+                          part->planes[c] + y * part->width, part);
+        memory_free(part->planes[c]);
+        part->planes[c] = NULL;
+    }
+    memcpy(part->planes, whole.planes, sizeof part->planes);
+    part->width = part->whole_width;
+    part->height = part->whole_height;
+    part->left = part->top = part->whole_width = part->whole_height = 0;
+    part->corner[0] = part->corner[1] = 0;
+    return KD_OK;
+}
+
 const image_format *image_format_find(const char *path) {
     const char *suffix = file_suffix(path);
     for (const image_format *const *row = image_formats; *row; ++row)
@@ -130,8 +168,10 @@ kd_status image_write(const image *image, const char *path, const image_encoding
 }
 
 kd_status image_format_read(const image_format *format, image *out, const char *path,
-                            const file_view *file, bool colours_alone) {
-    if (colours_alone && format->read_colours) return format->read_colours(out, path, file);
+                            const file_view *file, const image_reading *how) {
+    if (format->read_as) return format->read_as(out, path, file, how);
+    KD_REQUIRE(!how->layer, KD_ERROR_INPUT, "%s: %s files have no layers; found the layer %s", path,
+               format->suffix, how->layer);
     if (format->read) return format->read(out, path, file);
     picture decoded;
     memset(&decoded, 0, sizeof decoded);
@@ -141,13 +181,13 @@ kd_status image_format_read(const image_format *format, image *out, const char *
     return status;
 }
 
-static kd_status read_planes(image *out, const char *path, bool colours_alone) {
+kd_status image_read_as(image *out, const char *path, const image_reading *how) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = image_format_read(format, out, path, &file, colours_alone);
+    const kd_status status = image_format_read(format, out, path, &file, how);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
@@ -157,11 +197,8 @@ static kd_status read_planes(image *out, const char *path, bool colours_alone) {
 }
 
 kd_status image_read(image *out, const char *path) {
-    return read_planes(out, path, false);
-}
-
-kd_status image_read_colours(image *out, const char *path) {
-    return read_planes(out, path, true);
+    const image_reading how = {.layer = NULL};
+    return image_read_as(out, path, &how);
 }
 
 kd_status image_read_packed(picture *out, const char *path) {

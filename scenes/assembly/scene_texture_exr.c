@@ -41,7 +41,7 @@ void texture_measure_exr(texture_image *image, const file_view *file) {
             texels = (uint64_t)(width * height);
     }
     image->kept = 3 * sizeof(float) * texels;
-    image->passing = 4 * sizeof(float) * texels;
+    image->passing = 5 * sizeof(float) * texels; /* four planes, and one that is being placed */
 }
 
 kd_status texture_read_exr(texture_image *texture_image, const file_view *file) {
@@ -54,7 +54,13 @@ kd_status texture_read_exr(texture_image *texture_image, const file_view *file) 
     KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT,
                "%s: this build has no %s; convert the image to PNG or HDR", texture_image->path,
                image_format_exr.lacks);
-    kd_status status = image_format_exr.read_colours(&decoded, texture_image->path, file);
+    const image_reading how = {.colours_alone = true};
+    kd_status status = image_format_exr.read_as(&decoded, texture_image->path, file, &how);
+    if (status == KD_OK && decoded.is_cube && texture_image->role == TEXTURE_SKY)
+        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
+                             "%s: found the faces of a cube, expected latitude and longitude; "
+                             "exrenvmap -l converts it",
+                             texture_image->path);
     if (status == KD_OK) status = keep_planes(texture_image, &decoded);
     image_close(&decoded);
     KD_TRY(status);
