@@ -5,7 +5,8 @@
    Idea: chunks are decoded on all cores with a decoding pipeline per thread. If several chunks are
          damaged, the first one is reported. Subsampled channels are interpolated linearly between
          their samples. The planes are those of the data window, until image_fill.
-   Differs from other readers: DWAA and DWAB are rejected: the C core (3.1) does not decode them. */
+   Differs from other readers: DWAA and DWAB are rejected where the C core does not decode them, as
+                               in 3.1. */
 #include "core/image/exr.h"
 
 #if KD_HAVE_OPENEXR
@@ -67,18 +68,6 @@ static kd_status understood(const exr_reader *reader, exr_result_t code) {
 }
 
 /* --- the header --- */
-
-static kd_status compression_check(const exr_reader *reader) {
-    exr_compression_t compression;
-    const char *path = reader->stream.path;
-    KD_TRY(understood(reader,
-                      exr_get_compression(reader->context, reader->choice.part, &compression)));
-    KD_REQUIRE(
-        compression != EXR_COMPRESSION_DWAA && compression != EXR_COMPRESSION_DWAB, KD_ERROR_INPUT,
-        "%s: %s compression is not supported; expected none, RLE, ZIPS, ZIP, PIZ, PXR24 or B44",
-        path, compression == EXR_COMPRESSION_DWAA ? "DWAA" : "DWAB");
-    return KD_OK;
-}
 
 enum { STEP_MAX = 4 }; /* pixels per sample of a subsampled channel */
 
@@ -150,7 +139,6 @@ static kd_status header_read(exr_reader *reader, image *out) {
     KD_TRY(understood(reader, exr_get_storage(reader->context, part, &reader->storage)));
     KD_TRY(understood(reader, exr_get_data_window(reader->context, part, &reader->window)));
     KD_TRY(understood(reader, exr_get_channels(reader->context, part, &reader->channels)));
-    KD_TRY(compression_check(reader));
     const exr_attr_box2i_t window = reader->window;
     const int64_t width = (int64_t)window.max.x - window.min.x + 1;
     const int64_t height = (int64_t)window.max.y - window.min.y + 1;
@@ -332,8 +320,15 @@ static kd_status chunk_decode(const exr_reader *reader, exr_decoder *decoder, co
     exr_inflate_choose(&decoder->inflate, pipeline);
     if (reader->is_subsampled && pipeline->unpack_and_convert_fn)
         pipeline->unpack_and_convert_fn = chunk_unpack;
-    KD_TRY(understood(reader, exr_decoding_run(reader->context, part, pipeline)));
-    return KD_OK;
+    const exr_result_t code = exr_decoding_run(reader->context, part, pipeline);
+    KD_REQUIRE(code != EXR_ERR_FEATURE_NOT_IMPLEMENTED, KD_ERROR_INPUT,
+               "%s: %s compression is not supported; expected none, RLE, ZIPS, ZIP, PIZ, PXR24 or "
+               "B44",
+               reader->stream.path,
+               chunk->compression == EXR_COMPRESSION_DWAA   ? "DWAA"
+               : chunk->compression == EXR_COMPRESSION_DWAB ? "DWAB"
+                                                            : "this");
+    return understood(reader, code);
 }
 
 typedef struct chunk_work {

@@ -45,8 +45,8 @@ const image_format *image_format_find(const char *path); /* by suffix; NULL: non
    last. */
 const char *image_format_suffix(int index);
 
-/* Reads a file in a format chosen by suffix; out->texels is NULL if the format has no packed form.
-   The caller closes `out` with picture_close, on failure too. */
+/* Reads a file in the format of its contents or suffix; out->texels is NULL if the format has no
+   packed form. The caller closes `out` with picture_close, on failure too. */
 kd_status image_read_packed(struct picture *out, const char *path);
 /* Reads the file, which is open, as an image. `out` is zeroed; the caller closes it on failure. */
 kd_status image_format_read(const image_format *format, image *out, const char *path,

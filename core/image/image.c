@@ -2,6 +2,7 @@
 #include "core/hash.h"
 #include "core/image/encode.h"
 #include "core/image/formats.h"
+#include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <math.h>
@@ -111,14 +112,29 @@ const char *image_format_suffix(int index) {
     return NULL;
 }
 
-static kd_status format_find(const image_format **out, const char *path, kd_status otherwise) {
+/* Finds the format of a file's contents; NULL: it has no signature. */
+static const image_format *format_of_contents(const file_view *file) {
+    switch (picture_kind_of(file)) {
+    case PICTURE_PNG: return &image_format_png;
+    case PICTURE_JPEG: return &image_format_jpg;
+    case PICTURE_WEBP: return &image_format_webp;
+    case PICTURE_EXR: return &image_format_exr;
+    case PICTURE_HDR: return &image_format_hdr;
+    default: return NULL;
+    }
+}
+
+/* Finds the format by the contents of `file`, which may be NULL, then by the suffix. */
+static kd_status format_find(const image_format **out, const char *path, const file_view *file,
+                             kd_status otherwise) {
     char suffixes[256] = "";
     for (int i = 0; image_format_suffix(i); ++i) {
         const size_t used = strlen(suffixes);
         snprintf(suffixes + used, sizeof suffixes - used, "%s%s", used ? ", " : "",
                  image_format_suffix(i));
     }
-    *out = image_format_find(path);
+    *out = file ? format_of_contents(file) : NULL;
+    if (!*out) *out = image_format_find(path);
     KD_REQUIRE(*out, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
                file_suffix(path), suffixes);
     KD_REQUIRE(!(*out)->lacks, otherwise,
@@ -129,7 +145,7 @@ static kd_status format_find(const image_format **out, const char *path, kd_stat
 
 kd_status image_writable(const char *path) {
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     return KD_OK;
 }
 
@@ -150,7 +166,7 @@ static kd_status write_bytes(const image_format *format, const image *image,
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
     static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(image, "R") && image_plane(image, "G") && image_plane(image, "B"),
                KD_ERROR_USAGE, "%s: cannot write an image without the channels R, G and B", path);
     image_encoding resolved = encoding ? *encoding : plain;
@@ -184,10 +200,10 @@ kd_status image_format_read(const image_format *format, image *out, const char *
 kd_status image_read_as(image *out, const char *path, const image_reading *how) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = image_format_read(format, out, path, &file, how);
+    kd_status status = format_find(&format, path, &file, KD_ERROR_INPUT);
+    if (status == KD_OK) status = image_format_read(format, out, path, &file, how);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
@@ -204,11 +220,10 @@ kd_status image_read(image *out, const char *path) {
 kd_status image_read_packed(picture *out, const char *path) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
-    if (!format->read_packed) return KD_OK;
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = format->read_packed(out, path, &file);
+    kd_status status = format_find(&format, path, &file, KD_ERROR_INPUT);
+    if (status == KD_OK && format->read_packed) status = format->read_packed(out, path, &file);
     file_close(&file);
     KD_TRY(status);
     return KD_OK;

@@ -1,5 +1,5 @@
 /* An image in memory: named float channels of one size, each a separate plane with rows from the
-   top; and reading and writing of image files in a format chosen by suffix. */
+   top; and reading of image files by contents or suffix, writing in a format chosen by suffix. */
 #ifndef KD_CORE_IMAGE_IMAGE_H
 #define KD_CORE_IMAGE_IMAGE_H
 #include "core/status.h"
@@ -42,9 +42,9 @@ typedef struct image_encoding { /* for 8-bit files */
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
    temporary file. */
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding);
-/* Reads an image: 8-bit formats are converted from sRGB to linear, EXR and Radiance files from
-   their primaries to Rec. 709, PFM values are unchanged. The result has at least R, G and B, and is
-   the whole picture. */
+/* Reads an image of the format that its contents or else its suffix tell: 8-bit formats are
+   converted from sRGB to linear, EXR and Radiance files from their primaries to Rec. 709, PFM
+   values are unchanged. The result has at least R, G and B, and is the whole picture. */
 kd_status image_read(image *out, const char *path);
 
 typedef struct image_reading {

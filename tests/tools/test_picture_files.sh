@@ -201,6 +201,10 @@ for name in turned0 turned1 turned2 turned3 turned4 turned5 turned6 turned7 old 
     expect_picture $name.hdr "$upper" "$middle" "$lower"
 done
 expect_exit 0 "$program" compare turned0.hdr turned5.hdr --metric max --max 0
+cp turned0.hdr sky.rgbe # the contents tell the format
+expect_exit 0 "$program" compare sky.rgbe turned0.hdr --metric max --max 0
+expect_exit 3 "$program" develop files.py -o never.png
+expect_says err "unknown image suffix"
 sed "s/IMAGE/cut.hdr/" sky.json >one.json
 for command in "develop cut.hdr" "compare cut.hdr turned0.hdr" "render one.json --spp 1"; do
     # shellcheck disable=SC2086
