@@ -17,6 +17,15 @@
 #include <pthread.h>
 #include <string.h>
 
+/* Clears the flag of deep data in the header of a file of several parts, whose types tell it as
+   well: with the flag the library (3.1) expects attributes of deep parts in all parts. */
+static void deep_flag_hide(uint8_t *bytes, uint64_t count, uint64_t offset) {
+    enum { FLAGS_AT = 5, DEEP = 8, PARTS = 16 };
+    if (offset > FLAGS_AT || offset + count <= FLAGS_AT) return;
+    uint8_t *flags = bytes + (FLAGS_AT - offset);
+    if (*flags & PARTS) *flags = (uint8_t)(*flags & ~DEEP);
+}
+
 static int64_t bytes_read(exr_const_context_t context, void *user, void *bytes, uint64_t count,
                           uint64_t offset, exr_stream_error_func_ptr_t fail) {
     const file_view *input = ((exr_stream *)user)->input;
@@ -25,6 +34,7 @@ static int64_t bytes_read(exr_const_context_t context, void *user, void *bytes, 
     const uint64_t left = offset < input->count ? input->count - offset : 0;
     if (count > left) count = left;
     if (count) memcpy(bytes, input->bytes + offset, (size_t)count);
+    deep_flag_hide((uint8_t *)bytes, count, offset);
     return (int64_t)count;
 }
 

@@ -19,6 +19,7 @@ typedef struct foreign {
     int32_t shown[4];            /* display window: least and largest x, y; else the data window */
     const float *chromaticities; /* eight */
     bool mips, is_cube, is_deep; /* deep pixels have no samples */
+    bool has_version;            /* an attribute of deep parts */
     float aspect;
     const char *name;           /* of the part */
     const struct foreign *next; /* part */
@@ -146,7 +147,8 @@ static inline void foreign_describe(exr_context_t context, int part, const forei
     if (layout->is_cube)
         assert_int_equal(exr_attr_set_envmap(context, part, "envmap", EXR_ENVMAP_CUBE),
                          EXR_ERR_SUCCESS);
-    if (layout->is_deep) assert_int_equal(exr_set_version(context, part, 1), EXR_ERR_SUCCESS);
+    if (layout->is_deep || layout->has_version)
+        assert_int_equal(exr_set_version(context, part, 1), EXR_ERR_SUCCESS);
     assert_int_equal(exr_attr_set_float(context, part, "renderTimeSeconds", 2.5f), EXR_ERR_SUCCESS);
 }
 

@@ -1,5 +1,6 @@
 /* core/image/exr_colours.c and exr_read.c: chromaticities, layers, parts, subsampled channels and
    levels of EXR files as other programs write them. */
+#include "core/files/file.h"
 #include "core/image/image.h"
 #include "tests/test.h"
 #include <math.h>
@@ -208,6 +209,26 @@ static void test_parts_are_chosen(void **state) {
     unlink(path);
 }
 
+/* Renames the attribute of this name in a part; both names have the same length. */
+static void attribute_rename(const char *name, int part, const char *other) {
+    file_view whole;
+    assert_int_equal(file_open(&whole, path), KD_OK);
+    char *bytes = (char *)malloc(whole.count), *at = bytes;
+    assert_non_null(bytes);
+    memcpy(bytes, whole.bytes, whole.count);
+    for (int i = 0; i <= part; ++i) {
+        at = (char *)memmem(at + 1, (size_t)(bytes + whole.count - at - 1), name, strlen(name) + 1);
+        assert_non_null(at);
+    }
+    memcpy(at, other, strlen(other));
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, whole.count, file), whole.count);
+    fclose(file);
+    free(bytes);
+    file_close(&whole);
+}
+
 static void test_deep_data_are_refused_by_name(void **state) {
     (void)state;
     const foreign deep = {.compression = EXR_COMPRESSION_NONE,
@@ -216,6 +237,21 @@ static void test_deep_data_are_refused_by_name(void **state) {
                           .is_deep = true};
     foreign_write(path, &deep);
     expect_refused(path, NULL, "found deep data");
+    const foreign flat = {.compression = EXR_COMPRESSION_ZIP,
+                          .type = EXR_PIXEL_HALF,
+                          .channels = {"B", "G", "R"},
+                          .has_version = true,
+                          .name = "flat"};
+    foreign several = deep;
+    several.name = "deep";
+    several.next = &flat;
+    foreign_write(path, &several);
+    attribute_rename("version", 1, "Version"); /* only deep parts must have it */
+    image read = reading(path, NULL, false);
+    assert_non_null(strstr(said, "the part flat is read, of deep, flat"));
+    assert_true(image_plane(&read, "R")[1] == foreign_value(2, 1, 0));
+    image_close(&read);
+    expect_refused(path, "deep", "the part deep has deep data");
     unlink(path);
 }
 
