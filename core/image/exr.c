@@ -154,5 +154,5 @@ done:;
 const image_format image_format_exr = {
     .suffix = ".exr", .read_as = exr_read, .write = exr_write, .windows = true};
 #else
-const image_format image_format_exr = {.suffix = ".exr", .lacks = "OpenEXR"};
+const image_format image_format_exr = {.suffix = ".exr", .windows = true, .lacks = "OpenEXR"};
 #endif

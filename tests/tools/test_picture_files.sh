@@ -181,6 +181,7 @@ P
     expect_exit 2 "$program" develop --merge left.exr top.exr
     expect_says err "-o FILE"
     expect_exit 2 "$program" develop left.exr top.exr -o never.exr
+    expect_says err "found top.exr after left.exr; --merge"
     expect_true "nothing is written after an error" test ! -e never.exr
 }
 

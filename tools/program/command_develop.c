@@ -28,7 +28,10 @@ typedef struct developing {
 static kd_status check_line(developing *work, const option_line *line) {
     KD_TRY(option_line_apply(line, &work->values));
     general_apply(&work->values.general);
-    KD_TRY(command_arguments(line, &command_develop, 1, work->values.merge ? -1 : 1));
+    KD_REQUIRE(work->values.merge || line->argument_count < 2, KD_ERROR_USAGE,
+               "develop takes one picture, found %s after %s; --merge puts parts of one together",
+               line->arguments[1], line->arguments[0]);
+    KD_TRY(command_arguments(line, &command_develop, 1, -1));
     work->paths = line->arguments;
     work->path_count = line->argument_count;
     option_list *outputs = &work->values.outputs;
