@@ -1,7 +1,7 @@
 /* Reads EXR files as radiance, for colour maps and environments.
-   Source: OpenEXR's technical introduction: the six faces of a cube, +X -X +Y -Y +Z -Z from the top, with the
-           centres of the outer pixels on the edges of the cube; an image by latitude and longitude
-           has +Z in its middle and +X left of it.
+   Source: OpenEXR's technical introduction: the six faces of a cube, +X -X +Y -Y +Z -Z from the
+           top, with the centres of the outer pixels on the edges of the cube; an image by latitude
+           and longitude has +Z in its middle and +X left of it.
    Idea: a cube is resampled to an image of latitude and longitude with two pixels per pixel of a
          face along the horizon. */
 #include "core/image/formats.h"
