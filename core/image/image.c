@@ -5,6 +5,7 @@
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/system/machine.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,14 @@ kd_status image_fill(image *part) {
         part->whole_width = part->whole_height = part->corner[0] = part->corner[1] = 0;
         return KD_OK;
     }
+    const uint64_t bytes = sizeof(float) * (uint64_t)part->channel_count *
+                           (uint64_t)part->whole_width * (uint64_t)part->whole_height;
+    const uint64_t machine = machine_bytes(); /* a small file can claim a large window */
+    KD_REQUIRE(
+        !machine || bytes <= machine / 4 * 3, KD_ERROR_MEMORY,
+        "a picture of %d x %d pixels with %d channels takes %llu MB; the machine has %llu MB",
+        part->whole_width, part->whole_height, part->channel_count,
+        (unsigned long long)(bytes >> 20), (unsigned long long)(machine >> 20));
     KD_TRY(image_open(&whole, part->whole_width, part->whole_height));
     for (int32_t c = 0; c < part->channel_count; ++c) {
         float *plane;
