@@ -1,5 +1,5 @@
-/* Shared by the reader and writer of EXR files: the stream that OpenEXR's C core operates on, its
-   error messages, and their conversion to statuses. */
+/* Shared by the reader and writer of EXR files: the choice of layers, the stream that OpenEXR's C
+   core operates on, its error messages, and their conversion to statuses. */
 #ifndef KD_CORE_IMAGE_EXR_H
 #define KD_CORE_IMAGE_EXR_H
 #include "core/image/formats.h"
@@ -32,12 +32,34 @@ kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const ima
    column vectors. */
 void exr_matrix_transpose(float to[16], const float from[16]);
 
-kd_status exr_read(image *out, const char *path, const file_view *file);
-/* Reads only R, G, B and A. */
-kd_status exr_read_colours(image *out, const char *path, const file_view *file);
+kd_status exr_read(image *out, const char *path, const file_view *file, const image_reading *how);
 
-/* Decompression of ZIP and ZIPS chunks by libdeflate, which is faster than the zlib used by the
-   library. */
+typedef enum exr_colours {
+    EXR_RGB,
+    EXR_GREY,  /* one channel */
+    EXR_CHROMA /* luminance Y and two channels of chroma, (R - Y) / Y and (B - Y) / Y */
+} exr_colours;
+
+/* What is read as colours. */
+typedef struct exr_choice {
+    int part;
+    exr_colours kind;
+    /* indices in the part's list of channels, -1: none: R, G, B, A; the only one at 0; or RY, Y, BY
+       in the places of R, G, B */
+    int channel[4];
+} exr_choice;
+
+/* Chooses a part and layer, and tells in one line if there were several; `layer`: the name of the
+   one to be chosen, or NULL. Returns KD_ERROR_INPUT, with what the file has, if there is none. */
+kd_status exr_choose(exr_choice *out, exr_const_context_t context, const char *path,
+                     const char *layer);
+/* Converts the decoded planes of the choice to R, G and B of Rec. 709, and tells it in one line if
+   the file has other chromaticities. */
+kd_status exr_colours_finish(const image *out, const exr_choice *choice,
+                             exr_const_context_t context, const char *path);
+
+/* Decompression of chunks that the library does not decompress, or slowly: ZIP and ZIPS by
+   libdeflate, B44 stored without compression. */
 typedef struct exr_inflate {
     void *inflater; /* a libdeflate_decompressor; owned, as is `bytes` */
     unsigned char *bytes;
@@ -46,8 +68,8 @@ typedef struct exr_inflate {
     exr_result_t (*usual)(exr_decode_pipeline_t *pipeline);
 } exr_inflate;
 
-/* Makes the pipeline decompress with `inflate` where possible; does nothing in a build without
-   libdeflate. `inflate` must live as long as the pipeline. */
+/* Makes the pipeline decompress with `inflate` where possible, ZIP only in builds with libdeflate.
+   `inflate` must live as long as the pipeline. */
 void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline);
 void exr_inflate_close(exr_inflate *owned); /* accepts a zeroed struct */
 #endif

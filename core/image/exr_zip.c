@@ -1,8 +1,10 @@
-/* Compression and decompression of ZIP chunks of EXR files by libdeflate.
+/* Compression and decompression of chunks of EXR files: ZIP by libdeflate.
    Idea: OpenEXR splits the bytes of a chunk into those at even and at odd positions, concatenates
          both halves, replaces each byte by its difference to the preceding one, and compresses the
          result. The reader undoes the differences of both halves simultaneously. The writer
          compresses chunks on all cores and writes them in order.
+         The library (3.1) reads B44 chunks that are stored without compression, as those without
+         half channels are, in the wrong order; they are copied here.
    Differs from the library: OpenEXR compresses one chunk after another with zlib. Chunks that
                              libdeflate does not accept are passed to OpenEXR, which reports their
                              errors.
@@ -39,46 +41,73 @@ static void halves_join(unsigned char *to, const unsigned char *from, uint64_t c
     if (half > count - half) to[count - 1] = (unsigned char)(even + from[half - 1] - 128u);
 }
 
-static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
-    exr_inflate *inflate = (exr_inflate *)pipeline->decoding_user_data;
-    const exr_chunk_info_t *chunk = &pipeline->chunk;
-    const uint64_t count = chunk->unpacked_size;
-    const bool zipped =
-        chunk->compression == EXR_COMPRESSION_ZIP || chunk->compression == EXR_COMPRESSION_ZIPS;
-    if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
-        return inflate->usual(pipeline);
+static bool chunk_inflate(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
+    const uint64_t count = pipeline->chunk.unpacked_size;
     if (!inflate->inflater) inflate->inflater = libdeflate_alloc_decompressor();
     if (inflate->capacity < count && KD_GROW(inflate->bytes, 0, count) == KD_OK)
         inflate->capacity = count;
+    if (!inflate->inflater || inflate->capacity < count ||
+        libdeflate_zlib_decompress((struct libdeflate_decompressor *)inflate->inflater,
+                                   pipeline->packed_buffer, pipeline->chunk.packed_size,
+                                   inflate->bytes, count, NULL) != LIBDEFLATE_SUCCESS)
+        return false;
+    halves_join((unsigned char *)pipeline->unpacked_buffer, inflate->bytes, count);
+    return true;
+}
+#else
+static bool chunk_inflate(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
+    (void)inflate;
+    (void)pipeline;
+    return false;
+}
+#endif
+
+/* Reserves the buffer of unpacked bytes, which belongs to the library and comes from malloc. */
+static bool chunk_reserve(exr_decode_pipeline_t *pipeline) {
+    const uint64_t count = pipeline->chunk.unpacked_size;
     if (pipeline->unpacked_alloc_size < count) {
-        free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
-                                            default */
+        if (pipeline->unpacked_buffer != pipeline->packed_buffer) free(pipeline->unpacked_buffer);
         pipeline->unpacked_buffer = malloc(count);
         pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
     }
-    if (!inflate->inflater || inflate->capacity < count || !pipeline->unpacked_buffer ||
-        libdeflate_zlib_decompress((struct libdeflate_decompressor *)inflate->inflater,
-                                   pipeline->packed_buffer, chunk->packed_size, inflate->bytes,
-                                   count, NULL) != LIBDEFLATE_SUCCESS)
+    return pipeline->unpacked_buffer != NULL;
+}
+
+static exr_result_t chunk_expand(exr_decode_pipeline_t *pipeline) {
+    exr_inflate *inflate = (exr_inflate *)pipeline->decoding_user_data;
+    const exr_chunk_info_t *chunk = &pipeline->chunk;
+    const exr_compression_t packing = (exr_compression_t)chunk->compression;
+    const bool zipped = packing == EXR_COMPRESSION_ZIP || packing == EXR_COMPRESSION_ZIPS;
+    const bool blocks = packing == EXR_COMPRESSION_B44 || packing == EXR_COMPRESSION_B44A;
+    const bool is_packed = chunk->packed_size != chunk->unpacked_size;
+    if (!is_packed && blocks && pipeline->unpacked_buffer == pipeline->packed_buffer)
+        return EXR_ERR_SUCCESS; /* the library has one buffer for both */
+    if (!(is_packed ? zipped : blocks) || chunk->unpacked_size < 2 || !pipeline->packed_buffer ||
+        !chunk_reserve(pipeline))
         return inflate->usual(pipeline);
-    halves_join((unsigned char *)pipeline->unpacked_buffer, inflate->bytes, count);
+    if (is_packed)
+        return chunk_inflate(inflate, pipeline) ? EXR_ERR_SUCCESS : inflate->usual(pipeline);
+    memcpy(pipeline->unpacked_buffer, pipeline->packed_buffer, chunk->unpacked_size);
     return EXR_ERR_SUCCESS;
 }
 
 void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
-    if (!pipeline->decompress_fn || pipeline->decompress_fn == chunk_inflate) return;
+    if (!pipeline->decompress_fn || pipeline->decompress_fn == chunk_expand) return;
     inflate->usual = pipeline->decompress_fn;
     pipeline->decoding_user_data = inflate;
-    pipeline->decompress_fn = chunk_inflate;
+    pipeline->decompress_fn = chunk_expand;
 }
 
 void exr_inflate_close(exr_inflate *owned) {
+#if KD_HAVE_DEFLATE
     if (owned->inflater)
         libdeflate_free_decompressor((struct libdeflate_decompressor *)owned->inflater);
+#endif
     memory_free(owned->bytes);
     memset(owned, 0, sizeof *owned);
 }
 
+#if KD_HAVE_DEFLATE
 /* --- writing --- */
 
 enum {
@@ -184,10 +213,12 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
         KD_REQUIRE(!atomic_load(&round->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
         for (int64_t i = 0; i < count_now; ++i)
-            KD_TRY(exr_written(stream, exr_write_scanline_chunk(
-                                           context, 0, (int)((round->first + i) * round->lines),
-                                           round->bytes + (uint64_t)i * round->capacity,
-                                           round->counts[i])));
+            KD_TRY(exr_written(
+                stream, exr_write_scanline_chunk(context, 0,
+                                                 round->image->corner[1] + round->image->top +
+                                                     (int)((round->first + i) * round->lines),
+                                                 round->bytes + (uint64_t)i * round->capacity,
+                                                 round->counts[i])));
     }
     return KD_OK;
 }
@@ -208,15 +239,6 @@ kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const ima
     memory_free(round.bytes);
     memory_free(round.planes);
     return status;
-}
-#else
-void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
-    (void)inflate;
-    (void)pipeline;
-}
-
-void exr_inflate_close(exr_inflate *owned) {
-    (void)owned;
 }
 #endif
 #endif

@@ -13,8 +13,9 @@ typedef struct image_format {
     /* Reads a file. `out` is zeroed; the caller closes it on failure. Messages begin with `path`.
        NULL: the image is decoded from what `read_packed` reads. */
     kd_status (*read)(image *out, const char *path, const file_view *file);
-    /* As `read`, but may omit planes other than R, G, B and A; NULL: use `read`. */
-    kd_status (*read_colours)(image *out, const char *path, const file_view *file);
+    /* As `read`, for a format with layers and windows; NULL: use `read`. */
+    kd_status (*read_as)(image *out, const char *path, const file_view *file,
+                         const image_reading *how);
     /* Reads the samples as stored, with 8 or 16 bits each. The caller closes `out`, on failure too.
        NULL: not supported by the format. */
     kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
@@ -27,6 +28,7 @@ typedef struct image_format {
     bool alpha;        /* write_bytes takes pixels with alpha */
     int32_t side_max;  /* pixels that write_bytes accepts along a side; 0: any number */
     bool display;      /* 8 bits, written through exposure and tone curve */
+    bool windows;      /* its files hold any channels, and the place of a part in a picture */
     const char *lacks; /* NULL, or the library that this build lacks */
 } image_format;
 
@@ -43,12 +45,11 @@ const image_format *image_format_find(const char *path); /* by suffix; NULL: non
    last. */
 const char *image_format_suffix(int index);
 
-/* Reads a file in a format chosen by suffix; out->texels is NULL if the format has no packed form.
-   The caller closes `out` with picture_close, on failure too. */
+/* Reads a file in the format of its contents or suffix; out->texels is NULL if the format has no
+   packed form. The caller closes `out` with picture_close, on failure too. */
 kd_status image_read_packed(struct picture *out, const char *path);
-/* Reads the file, which is open, as an image; `colours_alone`: planes other than R, G, B and A may
-   be left out. `out` is zeroed; the caller closes it on failure. */
+/* Reads the file, which is open, as an image. `out` is zeroed; the caller closes it on failure. */
 kd_status image_format_read(const image_format *format, image *out, const char *path,
-                            const file_view *file, bool colours_alone);
+                            const file_view *file, const image_reading *how);
 
 #endif

@@ -1,5 +1,6 @@
 #include "core/files/file.h"
 #include "core/image/hdr.h"
+#include "core/math/primaries.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include <math.h>
@@ -14,6 +15,7 @@ typedef struct hdr_header {
     bool converts;      /* `to_rec709` is not the identity */
     float to_rec709[9]; /* row major; multiplies a column vector of file values */
     double gamma;       /* value of the header line; 1: linear */
+    double aspect;      /* height of a pixel by its width */
     size_t pixels;      /* offset of the pixels in the file */
 } hdr_header;
 
@@ -31,7 +33,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
    Differs from the source in: any first line that begins with "#?" is accepted; the white point of
                                PRIMARIES is adapted to that of Rec. 709 (Bradford), so that (1, 1,
                                1) remains white; GAMMA, which is not part of Radiance's format, is
-                               ignored with a warning. */
+                               ignored with a warning, the shape of the pixels with a note. */
 
 typedef struct line_cursor {
     const char *at, *end; /* rest of the file */
@@ -104,102 +106,19 @@ static bool numbers_take(double *out, int count, const char *text) {
 
 /* --- colours --- */
 
-typedef double matrix[9];
-
-static void matrix_multiply(matrix out, const matrix a, const matrix b) {
-    matrix made;
-    for (int i = 0; i < 9; ++i) {
-        made[i] = 0;
-        for (int k = 0; k < 3; ++k) made[i] += a[i / 3 * 3 + k] * b[3 * k + i % 3];
-    }
-    memcpy(out, made, sizeof made);
-}
-
-static bool matrix_invert(matrix out, const matrix m) {
-    matrix made;
-    for (int i = 0; i < 9; ++i) { /* transposed cofactors */
-        const int r = i % 3, c = i / 3;
-        const int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-        made[i] = m[3 * r1 + c1] * m[3 * r2 + c2] - m[3 * r1 + c2] * m[3 * r2 + c1];
-    }
-    const double determinant = m[0] * made[0] + m[1] * made[3] + m[2] * made[6];
-    if (!(fabs(determinant) > 1e-12)) return false;
-    for (int i = 0; i < 9; ++i) out[i] = made[i] / determinant;
-    return true;
-}
-
-static void white_of(double xyz[3], double x, double y) {
-    xyz[0] = x / y;
-    xyz[1] = 1;
-    xyz[2] = (1 - x - y) / y;
-}
-
-/* Computes the matrix from RGB with these chromaticities (x and y of red, green, blue, white) to
-   XYZ. */
-static bool xyz_of_primaries(matrix out, const double at[8]) {
-    matrix columns, inverse;
-    double white[3];
-    for (int i = 0; i < 4; ++i)
-        if (!(at[2 * i + 1] > 1e-3)) return false;
-    for (int c = 0; c < 3; ++c) {
-        columns[c] = at[2 * c];
-        columns[3 + c] = at[2 * c + 1];
-        columns[6 + c] = 1 - at[2 * c] - at[2 * c + 1];
-    }
-    white_of(white, at[6], at[7]);
-    if (!matrix_invert(inverse, columns)) return false;
-    for (int i = 0; i < 9; ++i) {
-        double amount = 0;
-        for (int k = 0; k < 3; ++k) amount += inverse[3 * (i % 3) + k] * white[k];
-        out[i] = columns[i] * amount;
-    }
-    return true;
-}
-
-static const double rec709[8] = {0.64, 0.33, 0.3, 0.6, 0.15, 0.06, 0.3127, 0.329};
-
-static bool whites_adapt(matrix out, const double from[2]) {
-    static const matrix cones = {0.8951, 0.2664, -0.1614, -0.7502, 1.7135,
-                                 0.0367, 0.0389, -0.0685, 1.0296};
-    matrix inverse, scaled;
-    double before[3], after[3];
-    white_of(before, from[0], from[1]);
-    white_of(after, rec709[6], rec709[7]);
-    if (!matrix_invert(inverse, cones)) return false;
-    for (int i = 0; i < 9; ++i) {
-        double b = 0, a = 0;
-        for (int k = 0; k < 3; ++k) {
-            b += cones[i / 3 * 3 + k] * before[k];
-            a += cones[i / 3 * 3 + k] * after[k];
-        }
-        if (!(fabs(b) > 1e-6)) return false;
-        scaled[i] = cones[i] * a / b;
-    }
-    matrix_multiply(out, inverse, scaled);
-    return true;
-}
-
 /* Colour properties collected from the header lines. */
 typedef struct hdr_values {
     bool is_xyz, has_primaries;
-    double gamma, factor[3];
+    double gamma, aspect, factor[3];
     double primaries[8];
 } hdr_values;
 
 static bool matrix_make(hdr_header *out, const hdr_values *values) {
-    matrix made = {1, 0, 0, 0, 1, 0, 0, 0, 1}, from_xyz, adapted;
-    if (values->is_xyz || values->has_primaries) {
-        matrix to_xyz;
-        if (!xyz_of_primaries(to_xyz, rec709) || !matrix_invert(from_xyz, to_xyz)) return false;
-        memcpy(made, from_xyz, sizeof made);
-    }
-    if (!values->is_xyz && values->has_primaries) {
-        matrix to_xyz;
-        if (!xyz_of_primaries(to_xyz, values->primaries) ||
-            !whites_adapt(adapted, values->primaries + 6))
-            return false;
-        matrix_multiply(made, made, adapted);
-        matrix_multiply(made, made, to_xyz);
+    colour_matrix made = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    if (values->is_xyz) {
+        if (!primaries_from_xyz(made)) return false;
+    } else if (values->has_primaries && !primaries_to_rec709(made, values->primaries)) {
+        return false;
     }
     out->converts = values->is_xyz || values->has_primaries;
     for (int i = 0; i < 9; ++i) {
@@ -214,8 +133,11 @@ static bool matrix_make(hdr_header *out, const hdr_values *values) {
 
 static kd_status format_take(hdr_values *values, const char *path, const char *text) {
     const char *name = spaces_skip(text);
-    values->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
-    KD_REQUIRE(values->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
+    const size_t length = strcspn(name, " \t");
+    const bool is_single = length == 15 && *spaces_skip(name + length) == '\0';
+    values->is_xyz = is_single && memcmp(name, "32-bit_rle_xyze", length) == 0;
+    KD_REQUIRE(values->is_xyz || (is_single && memcmp(name, "32-bit_rle_rgbe", length) == 0),
+               KD_ERROR_INPUT,
                "%s: found FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
     return KD_OK;
 }
@@ -238,11 +160,15 @@ static kd_status value_take(hdr_values *values, const char *path, const line_cur
         KD_REQUIRE(numbers_take(value, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
         memcpy(values->primaries, value, sizeof value);
-        values->has_primaries = memcmp(value, rec709, sizeof value) != 0;
+        values->has_primaries = !primaries_are_rec709(value);
     } else if ((text = value_of(cursor, "GAMMA", buffer))) {
         KD_REQUIRE(numbers_take(value, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
         values->gamma = value[0];
+    } else if ((text = value_of(cursor, "PIXASPECT", buffer))) {
+        KD_REQUIRE(numbers_take(value, 1, text) && value[0] > 0, KD_ERROR_INPUT,
+                   "%s: found PIXASPECT=%.64s, expected a positive number", path, text);
+        values->aspect *= value[0];
     }
     return KD_OK;
 }
@@ -278,7 +204,7 @@ static kd_status resolution_take(hdr_header *out, const char *path, const line_c
 
 kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *file) {
     line_cursor lines = {file->bytes, file->bytes + file->count, file->bytes, 0};
-    hdr_values values = {.gamma = 1, .factor = {1, 1, 1}};
+    hdr_values values = {.gamma = 1, .aspect = 1, .factor = {1, 1, 1}};
     memset(out, 0, sizeof *out);
     KD_REQUIRE(line_take(&lines) && lines.count >= 2 && !memcmp(lines.line, "#?", 2),
                KD_ERROR_INPUT, "%s: not a Radiance image: the first line must be #?RADIANCE", path);
@@ -294,6 +220,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
     KD_REQUIRE(matrix_make(out, &values), KD_ERROR_INPUT,
                "%s: the values of EXPOSURE, COLORCORR or PRIMARIES do not define colours", path);
     out->gamma = values.gamma;
+    out->aspect = values.aspect;
     out->pixels = (size_t)(lines.at - file->bytes);
     return KD_OK;
 }
@@ -434,6 +361,9 @@ kd_status hdr_decode(float **texels, const char *path, const file_view *file) {
     if (header.gamma != 1)
         log_message(LOG_WARNING, "%s: GAMMA=%g is ignored; the values are read as linear", path,
                     header.gamma);
+    if (fabs(header.aspect - 1) > 1e-3)
+        log_message(LOG_INFO, "%s: its pixels are %g times as wide as high, and read as squares",
+                    path, 1 / header.aspect);
     const uint8_t *bytes = (const uint8_t *)file->bytes;
     hdr_scan scan = {.at = bytes + header.pixels,
                      .end = bytes + file->count,

@@ -2,8 +2,10 @@
 #include "core/hash.h"
 #include "core/image/encode.h"
 #include "core/image/formats.h"
+#include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/system/machine.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +62,52 @@ void image_close(image *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+/* The columns [from, to) of the picture that the part covers. */
+static void row_place(float *to, const float *from, const image *part) {
+    const int64_t first = part->left > 0 ? part->left : 0;
+    const int64_t right = (int64_t)part->left + part->width;
+    const int64_t last = right < part->whole_width ? right : part->whole_width;
+    if (last > first)
+        memcpy(to + first, from + (first - part->left), (size_t)(last - first) * sizeof *to);
+}
+
+kd_status image_fill(image *part) {
+    image whole;
+    if (!part->whole_width) return KD_OK;
+    if (part->left == 0 && part->top == 0 && part->width == part->whole_width &&
+        part->height == part->whole_height) {
+        part->whole_width = part->whole_height = part->corner[0] = part->corner[1] = 0;
+        return KD_OK;
+    }
+    const uint64_t bytes = sizeof(float) * (uint64_t)part->channel_count *
+                           (uint64_t)part->whole_width * (uint64_t)part->whole_height;
+    const uint64_t machine = machine_bytes(); /* a small file can claim a large window */
+    KD_REQUIRE(
+        !machine || bytes <= machine / 4 * 3, KD_ERROR_MEMORY,
+        "a picture of %d x %d pixels with %d channels takes %llu MB; the machine has %llu MB",
+        part->whole_width, part->whole_height, part->channel_count,
+        (unsigned long long)(bytes >> 20), (unsigned long long)(machine >> 20));
+    KD_TRY(image_open(&whole, part->whole_width, part->whole_height));
+    for (int32_t c = 0; c < part->channel_count; ++c) {
+        float *plane;
+        const kd_status status = image_add(&whole, part->names[c], &plane);
+        if (status != KD_OK) image_close(&whole);
+        KD_TRY(status);
+        for (int64_t y = 0; y < part->height; ++y)
+            if (part->top + y >= 0 && part->top + y < part->whole_height)
+                row_place(plane + (part->top + y) * part->whole_width,
+                          part->planes[c] + y * part->width, part);
+        memory_free(part->planes[c]);
+        part->planes[c] = NULL;
+    }
+    memcpy(part->planes, whole.planes, sizeof part->planes);
+    part->width = part->whole_width;
+    part->height = part->whole_height;
+    part->left = part->top = part->whole_width = part->whole_height = 0;
+    part->corner[0] = part->corner[1] = 0;
+    return KD_OK;
+}
+
 const image_format *image_format_find(const char *path) {
     const char *suffix = file_suffix(path);
     for (const image_format *const *row = image_formats; *row; ++row)
@@ -73,14 +121,29 @@ const char *image_format_suffix(int index) {
     return NULL;
 }
 
-static kd_status format_find(const image_format **out, const char *path, kd_status otherwise) {
+/* Finds the format of a file's contents; NULL: it has no signature. */
+static const image_format *format_of_contents(const file_view *file) {
+    switch (picture_kind_of(file)) {
+    case PICTURE_PNG: return &image_format_png;
+    case PICTURE_JPEG: return &image_format_jpg;
+    case PICTURE_WEBP: return &image_format_webp;
+    case PICTURE_EXR: return &image_format_exr;
+    case PICTURE_HDR: return &image_format_hdr;
+    default: return NULL;
+    }
+}
+
+/* Finds the format by the contents of `file`, which may be NULL, then by the suffix. */
+static kd_status format_find(const image_format **out, const char *path, const file_view *file,
+                             kd_status otherwise) {
     char suffixes[256] = "";
     for (int i = 0; image_format_suffix(i); ++i) {
         const size_t used = strlen(suffixes);
         snprintf(suffixes + used, sizeof suffixes - used, "%s%s", used ? ", " : "",
                  image_format_suffix(i));
     }
-    *out = image_format_find(path);
+    *out = file ? format_of_contents(file) : NULL;
+    if (!*out) *out = image_format_find(path);
     KD_REQUIRE(*out, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
                file_suffix(path), suffixes);
     KD_REQUIRE(!(*out)->lacks, otherwise,
@@ -91,7 +154,7 @@ static kd_status format_find(const image_format **out, const char *path, kd_stat
 
 kd_status image_writable(const char *path) {
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     return KD_OK;
 }
 
@@ -112,7 +175,7 @@ static kd_status write_bytes(const image_format *format, const image *image,
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
     static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(image, "R") && image_plane(image, "G") && image_plane(image, "B"),
                KD_ERROR_USAGE, "%s: cannot write an image without the channels R, G and B", path);
     image_encoding resolved = encoding ? *encoding : plain;
@@ -130,8 +193,10 @@ kd_status image_write(const image *image, const char *path, const image_encoding
 }
 
 kd_status image_format_read(const image_format *format, image *out, const char *path,
-                            const file_view *file, bool colours_alone) {
-    if (colours_alone && format->read_colours) return format->read_colours(out, path, file);
+                            const file_view *file, const image_reading *how) {
+    if (format->read_as) return format->read_as(out, path, file, how);
+    KD_REQUIRE(!how->layer, KD_ERROR_INPUT, "%s: %s files have no layers; found the layer %s", path,
+               format->suffix, how->layer);
     if (format->read) return format->read(out, path, file);
     picture decoded;
     memset(&decoded, 0, sizeof decoded);
@@ -141,13 +206,13 @@ kd_status image_format_read(const image_format *format, image *out, const char *
     return status;
 }
 
-static kd_status read_planes(image *out, const char *path, bool colours_alone) {
+kd_status image_read_as(image *out, const char *path, const image_reading *how) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = image_format_read(format, out, path, &file, colours_alone);
+    kd_status status = format_find(&format, path, &file, KD_ERROR_INPUT);
+    if (status == KD_OK) status = image_format_read(format, out, path, &file, how);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
@@ -157,21 +222,17 @@ static kd_status read_planes(image *out, const char *path, bool colours_alone) {
 }
 
 kd_status image_read(image *out, const char *path) {
-    return read_planes(out, path, false);
-}
-
-kd_status image_read_colours(image *out, const char *path) {
-    return read_planes(out, path, true);
+    const image_reading how = {.layer = NULL};
+    return image_read_as(out, path, &how);
 }
 
 kd_status image_read_packed(picture *out, const char *path) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
-    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
-    if (!format->read_packed) return KD_OK;
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = format->read_packed(out, path, &file);
+    kd_status status = format_find(&format, path, &file, KD_ERROR_INPUT);
+    if (status == KD_OK && format->read_packed) status = format->read_packed(out, path, &file);
     file_close(&file);
     KD_TRY(status);
     return KD_OK;

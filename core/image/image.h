@@ -1,9 +1,10 @@
 /* An image in memory: named float channels of one size, each a separate plane with rows from the
-   top; and reading and writing of image files in a format chosen by suffix. */
+   top; and reading of image files by contents or suffix, writing in a format chosen by suffix. */
 #ifndef KD_CORE_IMAGE_IMAGE_H
 #define KD_CORE_IMAGE_IMAGE_H
 #include "core/status.h"
 #include <kandela/render.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { IMAGE_CHANNELS = 32 };
@@ -14,6 +15,10 @@ typedef struct image {
     int32_t width, height, channel_count;
     char names[IMAGE_CHANNELS][32]; /* "R", "G", "B", "A", "Z", "N.X", "Albedo.R", ... */
     float *planes[IMAGE_CHANNELS];  /* width * height each; owned */
+    /* Of a part of a picture, such as a crop: its first pixel in the picture, and the size of the
+       picture; a part may extend beyond it. A width of 0: the planes are the whole picture. */
+    int32_t left, top, whole_width, whole_height;
+    int32_t corner[2]; /* the picture's first pixel in an EXR file's coordinates */
     /* stored as EXR attributes */
     float world_to_camera[16]; /* row major; multiplies column vectors */
     int32_t samples_per_pixel;
@@ -21,6 +26,7 @@ typedef struct image {
     /* origin of the scene (scene_view.h), for positions made of Z; stored as sceneOrigin if not 0
      */
     double scene_origin[3];
+    bool is_cube; /* the six faces of a cube, one below the other: OpenEXR's envmap attribute */
 } image;
 
 kd_status image_open(image *out, int32_t width, int32_t height);    /* without channels */
@@ -36,11 +42,22 @@ typedef struct image_encoding { /* for 8-bit files */
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
    temporary file. */
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding);
-/* Reads an image: 8-bit formats are converted from sRGB to linear, EXR and PFM values are
-   unchanged. The result has at least R, G and B. */
+/* Reads an image of the format that its contents or else its suffix tell: 8-bit formats are
+   converted from sRGB to linear, EXR and Radiance files from their primaries to Rec. 709, PFM
+   values are unchanged. The result has at least R, G and B, and is the whole picture. */
 kd_status image_read(image *out, const char *path);
-/* As image_read, but planes other than R, G, B and A may be missing. */
-kd_status image_read_colours(image *out, const char *path);
+
+typedef struct image_reading {
+    const char *layer;  /* layer or part of an EXR file to be read as R, G, B; NULL: by its name */
+    bool colours_alone; /* planes other than R, G, B and A may be missing */
+    bool keeps_window;  /* the result may be a part of a picture */
+} image_reading;
+
+kd_status image_read_as(image *out, const char *path, const image_reading *how);
+
+/* Makes an image that is a part the whole picture: what the part does not cover becomes 0, and what
+   is outside of the picture is dropped. May return KD_ERROR_MEMORY. */
+kd_status image_fill(image *image);
 /* middle grey, a reflectance of 18 %; the fraction of covered pixels that an exposure may clip */
 #define IMAGE_GREY 0.18f
 #define IMAGE_HIGHLIGHTS 0.05f

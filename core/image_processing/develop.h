@@ -1,4 +1,4 @@
-/* Post-processing of rendered images: cropping, resizing, denoising. */
+/* Post-processing of rendered images: merging, cropping, resizing, denoising. */
 #ifndef KD_CORE_IMAGE_PROCESSING_DEVELOP_H
 #define KD_CORE_IMAGE_PROCESSING_DEVELOP_H
 #include "core/image/image.h"
@@ -6,6 +6,12 @@
 /* Crops all planes to x0 <= x < x1, y0 <= y < y1 (crop is x0, y0, x1, y1). Returns KD_ERROR_USAGE
    if the rectangle is not inside the image. */
 kd_status image_crop(image *image, const int32_t crop[4]);
+
+/* Reads the files as parts of one picture and puts them together; `keeps_window` of `how` is not
+   used. Where they do not cover the picture, `out` is a part of it and the rest is black, with a
+   warning. Returns KD_ERROR_INPUT if two of them overlap, or are of pictures of different size,
+   channels or camera. On failure `out` is closed. */
+kd_status image_merge(image *out, char *const *paths, int count, const image_reading *how);
 
 /* Resizes the image to width x height; if one of them is 0, it follows from the aspect ratio. The
    filter is a tent whose radius is the larger of the two pixel spacings, which does not overshoot

@@ -22,6 +22,8 @@ kd_status image_crop(image *image, const int32_t crop[4]) {
                     (size_t)width * sizeof(float));
     image->width = width;
     image->height = height;
+    image->left = image->top = image->whole_width = image->whole_height = 0;
+    image->corner[0] = image->corner[1] = 0;
     return KD_OK;
 }
 

@@ -155,7 +155,8 @@ class Picture:
         Parameters
         ----------
         path : str or path-like
-            .png, .jpg and .webp are 8-bit sRGB; .exr, .hdr and .pfm are linear.
+            .png, .jpg and .webp are 8-bit sRGB; .exr, .hdr and .pfm are linear. An .exr file of a
+            crop has the place of the crop in the image.
         exposure : float, optional
             Stops by which 8-bit images are scaled; nan: chosen from the image; None: as rendered
             with.

@@ -231,6 +231,12 @@ static void write_camera_matrix(float matrix[16], const camera *view, const doub
 
 static kd_status develop(render_result *out, const film *film, const frame *frame, double started) {
     KD_TRY(film_resolve(film, &out->picture));
+    if (film->width != frame->options->width || film->height != frame->options->height) {
+        out->picture.left = film->x0;
+        out->picture.top = film->y0;
+        out->picture.whole_width = frame->options->width;
+        out->picture.whole_height = frame->options->height;
+    }
     write_camera_matrix(out->picture.world_to_camera, &frame->view, frame->scene->origin);
     memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
     out->samples_done = (int32_t)film_min_samples(film);

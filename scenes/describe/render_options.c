@@ -124,7 +124,8 @@ const option_row render_picture_rows[] = {
      .maximum = 65536, .unit = "pixels", .help = "height of the picture"},
     {OPTION("crop", OPTION_INT32, crop), .argument = "X0,Y0,X1,Y1", .maximum = 65536,
      .unit = "pixels", .count = 4, CHECKED,
-     .help = "render only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive"},
+     .help = "render only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive; "
+             "develop --merge joins crops"},
     {OPTION("filter", OPTION_CHOICE, filter), .argument = "NAME", .initial = "box",
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},

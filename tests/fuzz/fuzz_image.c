@@ -37,7 +37,10 @@ static void open_texture(const file_view *file) {
 static void open_image(const file_view *file, const image_format *format) {
     image read;
     memset(&read, 0, sizeof read);
-    if (image_format_read(format, &read, "fuzz", file, false) == KD_OK) {
+    const image_reading how = {.keeps_window = true}; /* whose size bounds no data */
+    if (image_format_read(format, &read, "fuzz", file, &how) == KD_OK) {
+        if ((int64_t)read.whole_width * read.whole_height <= PIXELS)
+            FUZZ_REQUIRE(image_fill(&read) == KD_OK);
         FUZZ_REQUIRE(image_plane(&read, "R") && image_plane(&read, "G") && image_plane(&read, "B"));
         const size_t bytes = sizeof(float) * (size_t)read.width * (size_t)read.height;
         for (int32_t c = 0; c < read.channel_count; ++c) sink = sum_of(read.planes[c], bytes);

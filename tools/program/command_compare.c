@@ -13,7 +13,7 @@ typedef struct compare_values {
     int32_t block;
     bool limited;
     double max; /* valid if `limited` */
-    const char *difference;
+    const char *difference, *layer;
 } compare_values;
 
 /* An input image: 8 or 16 bits per sample, or floats. */
@@ -23,10 +23,12 @@ typedef struct compared {
     image_rows rows;
 } compared;
 
-static kd_status compared_open(compared *out, const char *path, const char *which) {
-    KD_TRY(image_read_packed(&out->packed, path));
+static kd_status compared_open(compared *out, const char *path, const char *which,
+                               const char *layer) {
+    const image_reading how = {.layer = layer, .colours_alone = true};
+    if (!layer) KD_TRY(image_read_packed(&out->packed, path));
     if (out->packed.texels) return image_rows_of_picture(&out->rows, &out->packed);
-    KD_TRY(image_read_colours(&out->whole, path));
+    KD_TRY(image_read_as(&out->whole, path, &how));
     return image_rows_of_image(&out->rows, &out->whole, which);
 }
 
@@ -46,8 +48,8 @@ static kd_status measure(const compare_values *values, const char *path_a, const
     memset(&difference, 0, sizeof difference);
     double value = 0;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(compared_open(&a, path_a, "the first"));
-    KD_TRY_GOTO(compared_open(&b, path_b, "the second"));
+    KD_TRY_GOTO(compared_open(&a, path_a, "the first", values->layer));
+    KD_TRY_GOTO(compared_open(&b, path_b, "the second", values->layer));
     KD_TRY_GOTO(compare_rows(&value, &a.rows, &b.rows, metric, values->block,
                              values->difference ? &difference : NULL));
     if (values->difference) {
@@ -92,6 +94,8 @@ static const option_row rows[] = {
      .minimum = 1, .maximum = 65536, .help = "compare the means of blocks of N x N pixels"},
     {OPTION_ROW(compare_values, "max", OPTION_DOUBLE, max), .argument = "VALUE",
      .help = "exit with status 6 if the result exceeds VALUE (psnr: is below VALUE)"},
+    {OPTION_ROW(compare_values, "layer", OPTION_TEXT, layer), .argument = "NAME",
+     .help = "compare this layer, part or channel of the .exr files"},
     {OPTION_ROW(compare_values, "diff", OPTION_TEXT, difference), .argument = "OUT.png",
      .help = "write a picture of the differences, on a logarithmic scale from black to white"},
     {.name = NULL}};

@@ -13,12 +13,14 @@ typedef struct develop_values {
     option_list outputs;
     float exposure; /* NAN: automatic */
     kd_tonemap tonemap;
-    bool denoise;
+    bool denoise, merge;
+    const char *layer;
     int32_t crop[4], size[2];
 } develop_values;
 
 typedef struct developing {
-    const char *path;
+    char *const *paths; /* one, or the parts that are merged */
+    int path_count;
     develop_values values;
     char default_output[256];
 } developing;
@@ -26,11 +28,17 @@ typedef struct developing {
 static kd_status check_line(developing *work, const option_line *line) {
     KD_TRY(option_line_apply(line, &work->values));
     general_apply(&work->values.general);
-    KD_TRY(command_arguments(line, &command_develop, 1, 1));
-    work->path = line->arguments[0];
+    KD_REQUIRE(work->values.merge || line->argument_count < 2, KD_ERROR_USAGE,
+               "develop takes one picture, found %s after %s; --merge puts parts of one together",
+               line->arguments[1], line->arguments[0]);
+    KD_TRY(command_arguments(line, &command_develop, 1, -1));
+    work->paths = line->arguments;
+    work->path_count = line->argument_count;
     option_list *outputs = &work->values.outputs;
+    KD_REQUIRE(!work->values.merge || outputs->count, KD_ERROR_USAGE,
+               "--merge needs a name for the whole picture: -o FILE");
     if (outputs->count == 0) {
-        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        output_name(work->default_output, sizeof work->default_output, work->paths[0], ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
     for (int i = 0; i < outputs->count; ++i) {
@@ -38,7 +46,7 @@ static kd_status check_line(developing *work, const option_line *line) {
         KD_TRY(output_check(outputs->items[i]));
     }
     if (work->values.denoise) KD_TRY(denoise_check());
-    KD_TRY(output_check_input(work->path));
+    for (int i = 0; i < work->path_count; ++i) KD_TRY(output_check_input(work->paths[i]));
     return KD_OK;
 }
 
@@ -69,20 +77,37 @@ static kd_status write_files(const image *image, const develop_values *values) {
     return KD_OK;
 }
 
-/* Returns true if no output needs more than displayable colours. */
+/* Returns true if no output needs more than colours and alpha. */
 static bool shows_alone(const develop_values *values) {
     for (int i = 0; i < values->outputs.count; ++i)
-        if (!image_format_find(values->outputs.items[i])->display) return false;
+        if (image_format_find(values->outputs.items[i])->windows) return false;
     return !values->denoise;
 }
 
+/* Returns true if all outputs can keep the picture's place in a larger one. */
+static bool keeps_window(const option_line *line, const option_list *outputs) {
+    for (int i = 0; i < outputs->count; ++i)
+        if (!image_format_find(outputs->items[i])->windows) return false;
+    return !option_line_has(line, "crop") && !option_line_has(line, "resize");
+}
+
+static kd_status read_files(image *out, const developing *work, const option_line *line) {
+    const image_reading how = {.layer = work->values.layer,
+                               .colours_alone = shows_alone(&work->values),
+                               .keeps_window = keeps_window(line, &work->values.outputs)};
+    if (!work->values.merge) return image_read_as(out, work->paths[0], &how);
+    KD_TRY(image_merge(out, work->paths, work->path_count, &how));
+    if (!how.keeps_window) KD_TRY(image_fill(out));
+    return KD_OK;
+}
+
 static kd_status run(const option_line *line) {
-    developing work = {.path = NULL};
+    developing work = {.paths = NULL};
     image picture;
     memset(&picture, 0, sizeof picture);
     KD_TRY(check_line(&work, line));
     kd_status status = KD_OK;
-    KD_TRY_GOTO((shows_alone(&work.values) ? image_read_colours : image_read)(&picture, work.path));
+    KD_TRY_GOTO(read_files(&picture, &work, line));
     KD_TRY_GOTO(output_check_inputs());
     KD_TRY_GOTO(change(&picture, line, &work.values));
     KD_TRY_GOTO(write_files(&picture, &work.values));
@@ -100,6 +125,10 @@ static const option_row rows[] = {
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION_ROW(develop_values, "tonemap", OPTION_CHOICE, tonemap), .argument = "NAME",
      .initial = "linear", .choice = tonemap_name, .help = "tone curve of 8-bit pictures"},
+    {OPTION_ROW(develop_values, "layer", OPTION_TEXT, layer), .argument = "NAME",
+     .help = "read this layer, part or channel of an .exr file as its colours"},
+    {OPTION_ROW(develop_values, "merge", OPTION_FLAG, merge),
+     .help = "put the parts of a picture together: .exr files of render --crop"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),
      .help =
          "denoise with Open Image Denoise, guided by albedo and normals if the picture has them"},
@@ -118,17 +147,19 @@ static const help_pair examples[] = {
     {"kandela develop picture.exr --exposure 1 --tonemap agx -o picture.jpg",
      "brighten and tone-map a picture"},
     {"kandela develop picture.exr --denoise --resize 640x0", "write a small picture.png"},
+    {"kandela develop --merge a.exr b.exr -o whole.exr", "put two crops of a picture together"},
     {NULL, NULL}};
 
 const subcommand command_develop = {
     .name = "develop",
-    .arguments = "PICTURE",
+    .arguments = "PICTURE...",
     .summary = "expose, tone-map, denoise, crop and resize a picture",
     .description =
         "Converts PICTURE, usually radiance in .exr, to other formats without rendering again, and "
         "prints the names of the pictures written.\n\n"
         "The picture is denoised, then cropped, then resized. Exposure and tone curve apply to "
-        "8-bit formats only.",
+        "8-bit formats only. Of an .exr file the display window is shown, black where it has no "
+        "data.",
     .examples = examples,
     .groups = groups,
     .run = run,

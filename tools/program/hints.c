@@ -51,6 +51,8 @@ const option_hint option_hints[] = {
     {"--threads", "--nthreads --num-threads --jobs --cores --cpus -t -j +WT"},
     {"--max-memory", "--memory --memory-limit --mem --ram"},
     {"--denoise", "--denoiser --oidn --denoising"},
+    {"--layer", "--part --channel --channels --aov --render-pass --render-layer"},
+    {"--merge", "--stitch --combine --assemble --mosaic"},
     {"--resume", "--continue --restart +C"},
     {"--save-every", "--checkpoint --autosave --save-interval --write-interval"},
     {"--stats", "--statistics --stat --report-file --json"},
