@@ -311,7 +311,7 @@ static cloud_statistics photon_cloud_measure(const photon_cloud *cloud, float x0
     for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
-            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0, NULL};
+            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0, NULL, NULL};
         const double actual = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
         sum += actual;
         squares += actual * actual;
