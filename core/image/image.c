@@ -60,8 +60,10 @@ void image_close(image *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+static const char *stdout_suffix = ""; /* suffix of the format of pictures on standard output */
+
 const image_format *image_format_find(const char *path) {
-    const char *suffix = file_suffix(path);
+    const char *suffix = file_is_stdout(path) ? stdout_suffix : file_suffix(path);
     for (const image_format *const *row = image_formats; *row; ++row)
         if (strcasecmp(suffix, (*row)->suffix) == 0) return *row;
     return NULL;
@@ -71,6 +73,18 @@ const char *image_format_suffix(int index) {
     for (const image_format *const *row = image_formats; *row; ++row)
         if (!(*row)->lacks && index-- == 0) return (*row)->suffix;
     return NULL;
+}
+
+const char *image_format_name(int index) {
+    const char *suffix = image_format_suffix(index);
+    return suffix ? suffix + 1 : NULL;
+}
+
+kd_status image_use_stdout(const char *format) {
+    for (int i = 0; image_format_suffix(i); ++i)
+        if (strcmp(image_format_name(i), format) == 0) stdout_suffix = image_format_suffix(i);
+    KD_TRY(file_take_stdout());
+    return KD_OK;
 }
 
 static kd_status format_find(const image_format **out, const char *path, kd_status otherwise) {

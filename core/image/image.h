@@ -49,6 +49,9 @@ kd_status image_read_colours(image *out, const char *path);
    cases it is limited so that at most a fraction IMAGE_HIGHLIGHTS of the covered pixels, measured
    by the largest channel of small cells, exceeds white. The result is insensitive to noise. */
 kd_status image_exposure(float *stops, const image *image);
+/* Makes FILE_STDOUT (core/files/file.h) a picture in the format of this name ("png"), which
+   image_write writes to standard output. */
+kd_status image_use_stdout(const char *format);
 /* Returns KD_ERROR_USAGE, with the list of suffixes, if image_write does not support the path's
    suffix in this build. */
 kd_status image_writable(const char *path);

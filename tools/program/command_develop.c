@@ -11,6 +11,7 @@
 typedef struct develop_values {
     general_options general;
     option_list outputs;
+    char format[8];
     float exposure; /* NAN: automatic */
     kd_tonemap tonemap;
     bool denoise;
@@ -33,10 +34,8 @@ static kd_status check_line(developing *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    for (int i = 0; i < outputs->count; ++i) {
-        KD_TRY(image_writable(outputs->items[i]));
-        KD_TRY(output_check(outputs->items[i]));
-    }
+    KD_TRY(output_pictures(outputs, work->values.format));
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(output_check(outputs->items[i]));
     if (work->values.denoise) KD_TRY(denoise_check());
     KD_TRY(output_check_input(work->path));
     return KD_OK;
@@ -65,7 +64,7 @@ static kd_status write_files(const image *image, const develop_values *values) {
     }
     for (int i = 0; i < values->outputs.count; ++i)
         KD_TRY(image_write(image, values->outputs.items[i], &encoding));
-    for (int i = 0; i < values->outputs.count; ++i) puts(values->outputs.items[i]);
+    output_print_names(&values->outputs);
     return KD_OK;
 }
 
@@ -94,7 +93,10 @@ done:
 static const option_row rows[] = {
     {OPTION_ROW(develop_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "PICTURE.png",
-     .help = "picture to write (repeatable)"},
+     .help = "picture to write (repeatable); -: standard output"},
+    {OPTION_ROW(develop_values, "format", OPTION_NAME, format), .argument = "NAME",
+     .choice = image_format_name, .initial = "png", .by_build = true,
+     .help = "format of -o -; messages then go to stderr"},
     {OPTION_ROW(develop_values, "exposure", OPTION_FLOAT, exposure), .argument = "STOPS",
      .initial = "0", .automatic = "auto", .minimum = -64, .maximum = 64, .unit = "stops",
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},

@@ -77,7 +77,7 @@ static kd_status name_files(rendering *work, int32_t number) {
     const char *stats = work->values.stats;
     char *stats_name = work->names[OPTION_LIST_ITEMS];
     for (int i = 0; i < outputs->count; ++i) {
-        if (is_sequence(work)) {
+        if (is_sequence(work) && !file_is_stdout(work->patterns.items[i])) {
             KD_TRY(sequence_name(work->names[i], sizeof work->names[i], work->patterns.items[i],
                                  number));
             outputs->items[i] = work->names[i];
@@ -122,7 +122,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    for (int i = 0; i < outputs->count; ++i) KD_TRY(image_writable(outputs->items[i]));
+    KD_TRY(output_pictures(outputs, work->values.format));
     KD_TRY(check_frames(work));
     KD_TRY(name_files(work, work->values.frames[0]));
     KD_TRY(output_check_input(work->path));
@@ -187,15 +187,19 @@ static kd_status set_options(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-/* Writes all images; also called during rendering. */
-static kd_status write_files(void *context, const render_result *result) {
-    const rendering *work = (const rendering *)context;
+static kd_status write_images(const rendering *work, const render_result *result, bool finished) {
     const image_encoding encoding = {.exposure = work->values.render.exposure,
                                      .tonemap = work->values.render.tonemap};
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
-        KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+        if (finished || !file_is_stdout(outputs->items[i]))
+            KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
     return KD_OK;
+}
+
+/* Called during rendering. */
+static kd_status write_unfinished(void *context, const render_result *result) {
+    return write_images((const rendering *)context, result, false);
 }
 
 /* If no exposure is given, derives it from the image: once, for all files and frames. */
@@ -226,25 +230,27 @@ static kd_status write_pictures(rendering *work) {
     KD_TRY(denoise(work));
     KD_TRY(set_exposure(work));
     job_stage_begin(&work->job, "write", outputs->count);
-    const kd_status status = write_files(work, &work->result);
+    const kd_status status = write_images(work, &work->result, true);
     job_stage_end(&work->job);
     progress_close();
-    for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
+    if (status == KD_OK) output_print_names(outputs);
     return status;
 }
 
 static void say_result(const rendering *work) {
     const render_result *result = &work->result;
-    const double seconds = job_seconds(&work->job, "render");
+    const double seconds = timing_now() - work->started,
+                 rays = (double)(result->frame.rays + result->frame.photon_rays);
     char photons[80] = "";
     if (result->frame.photons_emitted)
         snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
                  result->frame.photons_stored, result->frame.caustics_stored);
-    general_note("%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays "
-                 "in %.2f s",
-                 work->values.render.integrator, result->device_used.name, result->triangle_count,
-                 result->tree_builder, result->tree.depth, photons, result->samples_done,
-                 (double)result->frame.rays * 1e-6, seconds);
+    general_note(
+        "%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays, "
+        "%.2f s",
+        work->values.render.integrator, result->device_used.name, result->triangle_count,
+        result->tree_builder, result->tree.depth, photons, result->samples_done, rays * 1e-6,
+        seconds);
 }
 
 static kd_status keep_result(rendering *work, bool interrupted) {
@@ -294,14 +300,7 @@ static kd_status consider_plan(rendering *work) {
                      " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan || work->comm.rank > 0) return KD_OK;
-    for (int i = 0; i < plan.count; ++i)
-        printf("%s%-*s %14" PRIu64 "\n", plan.rows[i].on_device ? "device " : "",
-               plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
-    printf("%-25s %14" PRIu64 "\n", "total", plan.total);
-    if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
-    if (integrator_find(values->render.integrator)->batches_max)
-        printf("%-25s %14d\n", "batches", batches);
-    if (choice->rank_count > 1) render_values_print_choice(values, &view, choice);
+    render_values_print_plan(values, &plan, &view, choice);
     return KD_OK;
 }
 
@@ -320,8 +319,12 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.items[0];
-    if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
-    const char *picture = values->outputs.items[0];
+    const bool asked = values->resume || values->save_seconds > 0;
+    if (!progressive && !asked) return KD_OK;
+    const char *picture = output_first_file(&values->outputs);
+    KD_REQUIRE(picture || !asked, KD_ERROR_USAGE,
+               "--resume and --save-every need a picture that is a file; add -o FILE");
+    if (!picture) return KD_OK;
     const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
     KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
                picture);
@@ -330,7 +333,7 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     keeping->state = work->state;
     keeping->state_if_cut = !chosen;
     keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
-    keeping->show = write_files;
+    keeping->show = write_unfinished;
     keeping->context = work;
     return KD_OK;
 }

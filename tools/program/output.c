@@ -2,6 +2,7 @@
    inputs. */
 #include "tools/program/output.h"
 #include "core/files/file.h"
+#include "core/image/image.h"
 #include "core/memory.h"
 #include "core/system/files.h"
 #include <errno.h>
@@ -155,7 +156,31 @@ static kd_status claim_and_try(const char *path, const char *target) {
     return KD_OK;
 }
 
+kd_status output_pictures(const option_list *outputs, const char *format) {
+    int standard = 0;
+    for (int i = 0; i < outputs->count; ++i)
+        standard += strcmp(outputs->items[i], FILE_STDOUT) == 0;
+    KD_REQUIRE(standard || !*format, KD_ERROR_USAGE,
+               "--format sets the format of -o -; that of a file is set by its suffix");
+    KD_REQUIRE(standard <= 1, KD_ERROR_USAGE, "-o - can be given only once");
+    if (standard) KD_TRY(image_use_stdout(*format ? format : "png"));
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(image_writable(outputs->items[i]));
+    return KD_OK;
+}
+
+void output_print_names(const option_list *outputs) {
+    for (int i = 0; i < outputs->count; ++i)
+        if (!file_is_stdout(outputs->items[i])) puts(outputs->items[i]);
+}
+
+const char *output_first_file(const option_list *outputs) {
+    for (int i = 0; i < outputs->count; ++i)
+        if (!file_is_stdout(outputs->items[i])) return outputs->items[i];
+    return NULL;
+}
+
 kd_status output_check(const char *path) {
+    if (file_is_stdout(path)) return KD_OK;
     KD_REQUIRE(path[0], KD_ERROR_USAGE, "the name of an output file must not be empty");
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);

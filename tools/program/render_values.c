@@ -11,7 +11,10 @@
 static const option_row output_rows[] = {
     {OPTION_ROW(render_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "SCENE.png", .daily = true,
-     .help = "picture to write (repeatable)"},
+     .help = "picture to write (repeatable); -: standard output"},
+    {OPTION_ROW(render_values, "format", OPTION_NAME, format), .argument = "NAME",
+     .choice = image_format_name, .initial = "png", .by_build = true,
+     .help = "format of -o -; messages then go to stderr"},
     {OPTION_ROW(render_values, "quick", OPTION_FLAG, quick), .daily = true,
      .help = "preview: at most 320x320 pixels, 4 spp, 50000 photons"},
     {OPTION_ROW(render_values, "denoise", OPTION_FLAG, denoise), .daily = true,
@@ -156,8 +159,8 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     general_note("quick:%s", text[0] ? text : " options are not reduced");
 }
 
-void render_values_print_choice(const render_values *values, const scene_view *view,
-                                const maps_choice *choice) {
+static void print_choice(const render_values *values, const scene_view *view,
+                         const maps_choice *choice) {
     const kd_render_options *options = &values->render;
     printf("%-25s %14d\n", "ranks", choice->rank_count);
     printf("%-25s %14" PRIu64 "\n", "bytes sent per rank",
@@ -169,6 +172,18 @@ void render_values_print_choice(const render_values *values, const scene_view *v
     for (int i = RANK_MAPS_WHOLE; i < RANK_MAPS; ++i)
         if (choice->sent[i])
             printf("sent with photons %-7s %14" PRIu64 "\n", rank_maps_name(i), choice->sent[i]);
+}
+
+void render_values_print_plan(const render_values *values, const render_plan *plan,
+                              const scene_view *view, const maps_choice *choice) {
+    for (int i = 0; i < plan->count; ++i)
+        printf("%s%-*s %14" PRIu64 "\n", plan->rows[i].on_device ? "device " : "",
+               plan->rows[i].on_device ? 18 : 25, plan->rows[i].name, plan->rows[i].bytes);
+    printf("%-25s %14" PRIu64 "\n", "total", plan->total);
+    if (plan->device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan->device_total);
+    if (integrator_find(values->render.integrator)->batches_max)
+        printf("%-25s %14d\n", "batches", values->render.batches);
+    if (choice->rank_count > 1) print_choice(values, view, choice);
 }
 
 camera_values camera_values_of(const camera *view, const double origin[3]) {

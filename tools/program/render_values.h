@@ -8,6 +8,7 @@
 #include <kandela/render.h>
 
 struct maps_choice;
+struct render_plan;
 struct scene_view;
 
 /* The fields of a camera that options set. Positions are in the coordinates of the scene's files;
@@ -23,6 +24,7 @@ typedef struct render_values {
     kd_render_options render;
     camera_values view;
     option_list outputs;
+    char format[8];          /* of a picture on standard output; empty: png */
     const char *environment; /* replaces the scene's environment; NULL: keep it */
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
     const char *stats;       /* file name, or NULL */
@@ -46,9 +48,10 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
 
 /* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);
-/* Prints the bytes that each rank sends, and how photons are distributed. */
-void render_values_print_choice(const render_values *values, const struct scene_view *view,
-                                const struct maps_choice *choice);
+/* Prints the bytes that a rendering needs and, if there are ranks, those that each of them sends,
+   and how photons are distributed. */
+void render_values_print_plan(const render_values *values, const struct render_plan *plan,
+                              const struct scene_view *view, const struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 
