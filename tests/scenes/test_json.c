@@ -188,7 +188,8 @@ static const struct {
      "2: found a null character, which no text may have"},
     {START "\n\"meshes\": [{\"box\": {}},\n  {\"sphere\": {\"radius\": 0}}]}",
      "3:15: meshes[1].sphere.radius: found 0, expected a number > 0"},
-    {START "\n\"meshes\": [{\"box\": {}}, {\"quad\": [[0, 0, 0], [1, 0, 0],\n[1, \"x\", 0], [0, 1, 0]]}]}",
+    {START "\n\"meshes\": [{\"box\": {}}, {\"quad\": [[0, 0, 0], [1, 0, 0],\n[1, \"x\", 0], [0, 1, "
+           "0]]}]}",
      "3:5: meshes[1].quad[2][1]: found \"x\", expected a number"},
     {START BOX ",\n\"camera\": {\"eye\": [0, 0, 0],\n\"eye\": [1, 1, 1]}}",
      "2:12: camera.eye: given twice"},

@@ -93,10 +93,10 @@ done:
 static const option_row rows[] = {
     {OPTION_ROW(develop_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "PICTURE.png",
-     .help = "picture to write (repeatable); -: standard output"},
+     .help = "picture to write (repeatable)"},
     {OPTION_ROW(develop_values, "format", OPTION_NAME, format), .argument = "NAME",
      .choice = image_format_name, .initial = "png", .by_build = true,
-     .help = "format of -o -; messages then go to stderr"},
+     .help = "format of the picture that -o - writes to standard output"},
     {OPTION_ROW(develop_values, "exposure", OPTION_FLOAT, exposure), .argument = "STOPS",
      .initial = "0", .automatic = "auto", .minimum = -64, .maximum = 64, .unit = "stops",
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},

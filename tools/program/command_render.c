@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "core/system/machine.h"
 #include "core/system/process.h"
+#include "distributed/render/shared_scene.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/api/stats.h"
@@ -174,7 +175,7 @@ static kd_status set_options(rendering *work, const option_line *line,
     render_values reduced = chosen;
     KD_TRY(option_line_apply(line, &chosen));
     if (quick) {
-        render_values_quicken(&reduced.render);
+        render_values_quicken(&reduced.render, chosen.render.integrator);
         KD_TRY(option_line_apply(line, &reduced));
         render_values_say_reduced(&chosen.render, &reduced.render);
         chosen = reduced;
@@ -319,10 +320,10 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.items[0];
-    const bool asked = values->resume || values->save_seconds > 0;
-    if (!progressive && !asked) return KD_OK;
+    const bool requested = values->resume || values->save_seconds > 0;
+    if (!progressive && !requested) return KD_OK;
     const char *picture = output_first_file(&values->outputs);
-    KD_REQUIRE(picture || !asked, KD_ERROR_USAGE,
+    KD_REQUIRE(picture || !requested, KD_ERROR_USAGE,
                "--resume and --save-every need a picture that is a file; add -o FILE");
     if (!picture) return KD_OK;
     const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
@@ -338,45 +339,17 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     return KD_OK;
 }
 
-/* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
-   may not have access to them. */
-static kd_status load_scene(rendering *work, kd_render_options *from_file) {
-    ranks *comm = &work->comm;
-    uint64_t count = 0;
-    if (!ranks_shared(comm))
-        return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                    &work->job);
-    if (comm->rank == 0) {
-        file_view map;
-        file_bundle_pack();
-        KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                    &work->job));
-        const char *path = work->values.render.photon_map;
-        if (!path) path = from_file->photon_map;
-        if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
-        if (path) file_close(&map);
-        KD_TRY(file_bundle_seal(&work->bundle));
-    }
-    count = work->bundle.count;
-    KD_TRY(ranks_broadcast(comm, &count, sizeof count));
-    if (comm->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
-    work->bundle.count = count;
-    KD_TRY(ranks_broadcast(comm, work->bundle.bytes, count));
-    if (comm->rank == 0) {
-        file_bundle_close(&work->bundle);
-        return KD_OK;
-    }
-    file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
-    return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                &work->job);
-}
-
 /* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
 static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
     scene_close(work->loaded);
     work->loaded = NULL;
-    const kd_status loaded = load_scene(work, from_file);
+    const scene_request request = {.path = work->path,
+                                   .environment = work->values.environment,
+                                   .photon_map = work->values.render.photon_map,
+                                   .from_file = from_file,
+                                   .job = &work->job};
+    const kd_status loaded = scene_open_shared(&work->loaded, &work->comm, &work->bundle, &request);
     KD_TRY(context_init_end(&work->devices, &work->job));
     KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));

@@ -11,12 +11,12 @@
 static const option_row output_rows[] = {
     {OPTION_ROW(render_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "SCENE.png", .daily = true,
-     .help = "picture to write (repeatable); -: standard output"},
+     .help = "picture to write (repeatable)"},
     {OPTION_ROW(render_values, "format", OPTION_NAME, format), .argument = "NAME",
      .choice = image_format_name, .initial = "png", .by_build = true,
-     .help = "format of -o -; messages then go to stderr"},
+     .help = "format of the picture that -o - writes to standard output"},
     {OPTION_ROW(render_values, "quick", OPTION_FLAG, quick), .daily = true,
-     .help = "preview: at most 320x320 pixels, 4 spp, 50000 photons"},
+     .help = "preview: at most 320x320 pixels, 4 spp, 4 passes, 50K photons"},
     {OPTION_ROW(render_values, "denoise", OPTION_FLAG, denoise), .daily = true,
      .help = "denoise the finished picture with Open Image Denoise"},
     {OPTION_ROW(render_values, "frames", OPTION_INT32, frames), .argument = "A-B", .count = 2,
@@ -112,9 +112,17 @@ const help_pair render_examples[] = {
      "render caustics by progressive photon mapping, for one minute"},
     {NULL, NULL}};
 
-enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
+enum {
+    QUICK_SIDE = 320,
+    QUICK_SPP = 4,
+    QUICK_PHOTONS = 50000,
+    QUICK_GATHER_RAYS = 4,
+    QUICK_PASSES = 4
+};
 
-void render_values_quicken(kd_render_options *options) {
+void render_values_quicken(kd_render_options *options, const char *method) {
+    const bool progressive = integrator_find(method)->pass != NULL; /* photons in each pass */
+    const uint64_t photons = progressive ? QUICK_PHOTONS / QUICK_PASSES : QUICK_PHOTONS;
     const int32_t side = options->width > options->height ? options->width : options->height;
     if (side > QUICK_SIDE) {
         int32_t *const pixels[] = {&options->width,   &options->height,  &options->crop[0],
@@ -127,9 +135,10 @@ void render_values_quicken(kd_render_options *options) {
         }
     }
     if (options->spp > QUICK_SPP) options->spp = QUICK_SPP;
-    if (options->photons > QUICK_PHOTONS) options->photons = QUICK_PHOTONS;
-    if (options->caustic_photons > QUICK_PHOTONS) options->caustic_photons = QUICK_PHOTONS;
-    if (options->media_photons > QUICK_PHOTONS) options->media_photons = QUICK_PHOTONS;
+    if (options->passes > QUICK_PASSES) options->passes = QUICK_PASSES;
+    if (options->photons > photons) options->photons = photons;
+    if (options->caustic_photons > photons) options->caustic_photons = photons;
+    if (options->media_photons > photons) options->media_photons = photons;
     if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
 }
 
@@ -147,7 +156,10 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     if (full->width != quick->width || full->height != quick->height)
         snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
                  full->width, full->height);
-    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
+    if (integrator_find(full->integrator)->pass)
+        add_reduced(text, sizeof text, (uint64_t)full->passes, (uint64_t)quick->passes, "passes");
+    else
+        add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
     if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
         add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
         add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,

@@ -46,8 +46,8 @@ camera_values camera_values_of(const camera *view, const double origin[3]);
 void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
                          const double origin[3]);
 
-/* Reduces image size, samples and photons for a fast preview. */
-void render_values_quicken(kd_render_options *options);
+/* Reduces image size, samples, passes and photons for a fast preview by the integrator `method`. */
+void render_values_quicken(kd_render_options *options, const char *method);
 /* Prints the bytes that a rendering needs and, if there are ranks, those that each of them sends,
    and how photons are distributed. */
 void render_values_print_plan(const render_values *values, const struct render_plan *plan,
