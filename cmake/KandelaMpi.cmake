@@ -1,13 +1,5 @@
 # kandela-mpi.so: a plug-in, and the only binary that is linked to MPI. The library loads it if an
 # MPI launcher has started the program (distributed/ranks/ranks.c), so nothing else needs libmpi.
-set(found FALSE)
-if(NOT KD_MPI STREQUAL "OFF")
-  find_package(MPI COMPONENTS C QUIET)
-  if(MPI_C_FOUND)
-    set(found TRUE)
-  endif()
-endif()
-kd_optional(KD_MPI ${found} "MPI: one machine only")
 if(KD_MPI_BUILT)
   add_library(kandela_mpi MODULE ${CMAKE_SOURCE_DIR}/distributed/ranks/ranks_mpi.c)
   set_target_properties(kandela_mpi PROPERTIES PREFIX "" OUTPUT_NAME kandela-mpi SUFFIX .so)
