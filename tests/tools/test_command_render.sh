@@ -268,7 +268,8 @@ expect_rejected 2 "expected" box.obj --empty-factor 0
 expect_rejected 2 "expected" box.obj --empty-factor 1.5
 expect_rejected 2 "same point" box.obj --eye 1,2,3 --look-at 1,2,3
 expect_rejected 2 "must not be 0,0,0" box.obj --up 0,0,0
-expect_rejected 2 ".png" box.obj -o picture.gif
+expect_rejected 2 ".png" box.obj -o picture.tga
+expect_rejected 2 "needs its frames" box.obj -o picture.gif
 expect_rejected 2 "exceeds the image" box.obj --crop 0,0,5000,5
 expect_rejected 1 "nowhere/x.png" box.obj -o nowhere/x.png
 expect_rejected 1 "folder" box.obj -o folder.png

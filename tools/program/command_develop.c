@@ -34,7 +34,7 @@ static kd_status check_line(developing *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    KD_TRY(output_pictures(outputs, work->values.format));
+    KD_TRY(output_pictures(outputs, work->values.format, false));
     for (int i = 0; i < outputs->count; ++i) KD_TRY(output_check(outputs->items[i]));
     if (work->values.denoise) KD_TRY(denoise_check());
     KD_TRY(output_check_input(work->path));

@@ -44,7 +44,9 @@ typedef struct rendering {
     render_result result;
     job_control job;
     double started; /* by timing_now() */
-    bool rendered;  /* all ranks have finished rendering, or all were interrupted */
+    sequence_animations animations;
+    bool interrupted; /* in the current frame */
+    bool rendered;    /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
     ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
@@ -123,7 +125,10 @@ static kd_status check_line(rendering *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    KD_TRY(output_pictures(outputs, work->values.format));
+    KD_TRY(output_pictures(outputs, work->values.format, is_sequence(work)));
+    if (is_sequence(work)) sequence_take(&work->animations, outputs);
+    const option_list *animations = &work->animations.names;
+    for (int i = 0; i < animations->count; ++i) KD_TRY(output_check(animations->items[i]));
     KD_TRY(check_frames(work));
     KD_TRY(name_files(work, work->values.frames[0]));
     KD_TRY(output_check_input(work->path));
@@ -188,26 +193,29 @@ static kd_status set_options(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-static kd_status write_images(const rendering *work, const render_result *result, bool finished) {
+static kd_status write_images(rendering *work, const render_result *result, bool finished) {
     const image_encoding encoding = {.exposure = work->values.render.exposure,
                                      .tonemap = work->values.render.tonemap};
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
         if (finished || !file_is_stdout(outputs->items[i]))
             KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+    if (finished && !work->interrupted) /* complete frames only */
+        KD_TRY(
+            sequence_add(&work->animations, work->values.frame_rate, &result->picture, &encoding));
     return KD_OK;
 }
 
 /* Called during rendering. */
 static kd_status write_unfinished(void *context, const render_result *result) {
-    return write_images((const rendering *)context, result, false);
+    return write_images((rendering *)context, result, false);
 }
 
 /* If no exposure is given, derives it from the image: once, for all files and frames. */
 static kd_status set_exposure(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     float *stops = &work->values.render.exposure;
-    bool shown = false;
+    bool shown = work->animations.names.count > 0;
     if (isnan(*stops)) *stops = work->first_stops;
     for (int i = 0; i < outputs->count; ++i) /* image_writable has checked the format */
         shown |= image_format_find(outputs->items[i])->display;
@@ -256,6 +264,7 @@ static void say_result(const rendering *work) {
 
 static kd_status keep_result(rendering *work, bool interrupted) {
     const kd_render_options *options = &work->values.render;
+    work->interrupted = interrupted;
     if (interrupted) general_note("interrupted; the partial result is saved");
     KD_TRY(write_pictures(work));
     say_result(work);
@@ -319,7 +328,7 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
         keeping->done_with = &work->done_with;
     if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
-    keeping->title = values->outputs.items[0];
+    keeping->title = values->outputs.count ? values->outputs.items[0] : work->path;
     const bool requested = values->resume || values->save_seconds > 0;
     if (!progressive && !requested) return KD_OK;
     const char *picture = output_first_file(&values->outputs);
@@ -398,15 +407,8 @@ static void open_progress(rendering *work) {
                   &work->job);
 }
 
-static kd_status render(rendering *work, const option_line *line) {
-    KD_TRY(check_line(work, line));
-    interrupt_watch(&work->job, true);
-    open_progress(work);
-    kd_render_options from_file;
-    kd_render_options_default(&from_file);
-    from_file.frame = work->values.render.frame;
-    render_options_take_input(&from_file, &work->values.render);
-    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+static kd_status render_sequence(rendering *work, const option_line *line,
+                                 kd_render_options *from_file) {
     const render_values requested = work->values;
     for (int32_t number = requested.frames[0]; number <= requested.frames[1]; ++number) {
         if (number > requested.frames[0]) { /* restore the options of the command line */
@@ -421,10 +423,24 @@ static kd_status render(rendering *work, const option_line *line) {
             job_init(&work->job); /* each image has its own timing */
             open_progress(work);
         }
-        from_file.frame = (float)number;
-        KD_TRY(render_frame(work, line, &from_file));
+        from_file->frame = (float)number;
+        KD_TRY(render_frame(work, line, from_file));
     }
     return KD_OK;
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->job, true);
+    open_progress(work);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    from_file.frame = work->values.render.frame;
+    render_options_take_input(&from_file, &work->values.render);
+    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+    const kd_status status = render_sequence(work, line, &from_file);
+    if (status == KD_OK || status == KD_INTERRUPTED) KD_TRY(sequence_finish(&work->animations));
+    return status;
 }
 
 /* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
@@ -444,6 +460,7 @@ static kd_status run(const option_line *line) {
     static rendering work; /* static, because a late signal may still access its job */
     work.started = timing_now();
     work.first_stops = NAN;
+    work.values.frame_rate = FRAME_RATE;
     job_init(&work.job);
     KD_TRY(ranks_open(&work.comm));
     const kd_status status = render(&work, line);
@@ -452,6 +469,7 @@ static kd_status run(const option_line *line) {
     progress_close();
     end_ranks(&work.comm, status, work.rendered);
     ranks_close(&work.comm);
+    sequence_close(&work.animations);
     render_close(&work.result);
     scene_close(work.loaded);
     file_bundle_unpack(NULL);
