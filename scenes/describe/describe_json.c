@@ -75,6 +75,7 @@ static void render_keys_fill(render_keys *out) {
         key->count = row->count;
         key->minimum = row->minimum;
         key->maximum = row->maximum;
+        key->automatic = row->automatic;
         key->choices = row->choice ? out->choices[i] : NULL;
         if (row->by_build) key->expected = "a name that `kandela info` lists";
         key->unit = row->unit;

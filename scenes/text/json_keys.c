@@ -126,7 +126,10 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
     text[0] = '\0';
     switch (row->kind) {
     case JSON_FLOAT:
-    case JSON_DOUBLE: append_numbers(text, bytes, row, "number"); break;
+    case JSON_DOUBLE:
+        append_numbers(text, bytes, row, "number");
+        if (row->automatic) append(text, bytes, ", or \"%s\"", row->automatic);
+        break;
     case JSON_INT:
     case JSON_COUNT: append_numbers(text, bytes, row, "integer"); break;
     case JSON_BOOL: append(text, bytes, "true or false"); break;
@@ -194,6 +197,11 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
         row->kind == JSON_COLOUR || row->kind == JSON_VECTOR || row->kind == JSON_POINT;
     const int count = triple ? 3 : row->count > 1 ? row->count : 1;
     if (count == 1 || (row->kind == JSON_COLOUR && cJSON_IsNumber(item))) {
+        if (row->automatic && cJSON_IsString(item) &&
+            strcmp(item->valuestring, row->automatic) == 0) {
+            store_number(row, field, 0, (double)NAN);
+            return KD_OK;
+        }
         if (!number_fits(row, item)) return unfit(at, item, row);
         for (int i = 0; i < count; ++i) store_number(row, field, i, item->valuedouble);
         return KD_OK;

@@ -35,6 +35,7 @@ typedef struct json_key {
     int count;
     double minimum, maximum; /* range of each number; both 0: any finite value */
     bool open;               /* the bounds are exclusive */
+    const char *automatic;   /* JSON_FLOAT: the word that sets NAN; NULL: none */
     const char *choices;     /* separated by |: "diffuse|mirror" */
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */

@@ -259,6 +259,17 @@ static void test_render_settings_are_read(void **state) {
     assert_memory_equal(&options, &expected, sizeof expected);
 }
 
+static void test_exposure_can_be_automatic(void **state) {
+    (void)state;
+    assert_int_equal(parse(START BOX ", \"render\": {\"exposure\": \"auto\"}}"), KD_OK);
+    assert_true(isnan(options.exposure));
+    assert_int_equal(parse(START BOX ", \"render\": {\"exposure\": \"bright\"}}"), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(),
+                           "render.exposure: found \"bright\", expected a number >= "
+                           "-64 and <= 64, or \"auto\""));
+    assert_int_equal(parse(START BOX ", \"render\": {\"alpha\": \"auto\"}}"), KD_ERROR_INPUT);
+}
+
 static void test_unspecified_settings_are_unchanged(void **state) {
     (void)state;
     kd_render_options expected;
@@ -431,6 +442,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_give_key_and_expectation),
         cmocka_unit_test(test_errors_give_line_and_column),
+        cmocka_unit_test(test_exposure_can_be_automatic),
         cmocka_unit_test(test_render_settings_are_read),
         cmocka_unit_test(test_unspecified_settings_are_unchanged),
         cmocka_unit_test(test_paths_are_relative_to_the_file),
