@@ -68,6 +68,8 @@ static const struct {
     {START "\"meshes\": [{\"box\": {}, \"materials\": {\"defualt\": {}}}]}",
      "dir/s.json: meshes[0].materials.defualt: the mesh has no such material, did you mean "
      "\"default\"?"},
+    {START "\"meshes\": [{\"box\": {}, \"materials\": {\"chrome\": {}}}]}",
+     "dir/s.json: meshes[0].materials.chrome: the mesh has no such material; it has \"default\""},
     {START BOX ", \"materials\": {\"a\": {\"kind\": \"glas\"}}}",
      "dir/s.json: materials.a.kind: found \"glas\", expected \"diffuse\", \"mirror\", \"glass\", "
      "\"conductor\", \"plastic\" or \"principled\"; did you mean \"glass\"?"},
