@@ -124,7 +124,7 @@ static kd_status write_bytes(const image_format *format, const image *image,
 }
 
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
-    static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
+    static const image_encoding plain = {.tonemap = KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(image, "R") && image_plane(image, "G") && image_plane(image, "B"),

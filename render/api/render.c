@@ -398,6 +398,10 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     out->device_used = *device;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
+    if (strcmp(options->background, "environment") != 0) {
+        KD_TRY(image_background_read(&out->background, options->background));
+        view.environment.hidden = 1;
+    }
     out->triangle_count = view.mesh.stored_count;
     out->material_count = view.material_count;
     out->light_count = view.light_count;

@@ -25,10 +25,11 @@ typedef struct render_result {
     uint32_t light_node_count; /* of the tree of lights; 0: none */
     uint64_t image_hash;
     float mean_radiance[3];
-    double error;        /* film_error of the image */
-    bool on_target;      /* options->target_error was reached */
-    bool maps_cut;       /* the time limit left fewer photons than requested */
-    rank_figures *ranks; /* one for each of rank_count ranks; NULL: a single process */
+    image_background background; /* for 8-bit files */
+    double error;                /* film_error of the image */
+    bool on_target;              /* options->target_error was reached */
+    bool maps_cut;               /* the time limit left fewer photons than requested */
+    rank_figures *ranks;         /* one for each of rank_count ranks; NULL: a single process */
     int32_t rank_count;
 } render_result;
 

@@ -14,6 +14,7 @@ typedef struct develop_values {
     char format[8];
     float exposure; /* NAN: automatic */
     kd_tonemap tonemap;
+    const char *background; /* NULL: the file stores the coverage */
     bool denoise;
     int32_t crop[4], size[2];
 } develop_values;
@@ -51,7 +52,8 @@ static kd_status change(image *image, const option_line *line, const develop_val
 }
 
 static kd_status write_files(const image *image, const develop_values *values) {
-    image_encoding encoding = {values->exposure, values->tonemap};
+    image_encoding encoding = {.exposure = values->exposure, .tonemap = values->tonemap};
+    if (values->background) KD_TRY(image_background_read(&encoding.background, values->background));
     bool shown = false;
     for (int i = 0; i < values->outputs.count; ++i)
         shown |=
@@ -102,6 +104,10 @@ static const option_row rows[] = {
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION_ROW(develop_values, "tonemap", OPTION_CHOICE, tonemap), .argument = "NAME",
      .initial = "linear", .choice = tonemap_name, .help = "tone curve of 8-bit pictures"},
+    {OPTION_ROW(develop_values, "background", OPTION_TEXT, background), .argument = "COLOUR",
+     .initial = "transparent",
+     .help = "behind everything, in 8-bit pictures: transparent, #rrggbb, r,g,b (0 to 1), white, "
+             "grey or black"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),
      .help =
          "denoise with Open Image Denoise, guided by albedo and normals if the picture has them"},

@@ -153,6 +153,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
     for (int i = 0; i < 2; ++i) {
         const double *origin = scene_origin(work->loaded);
         camera *view = &work->ends[i];
+        if (values->side) KD_TRY(render_values_view_side(&timed, line, work->loaded, view));
         const camera_values before = camera_values_of(view, origin);
         render_values render = {.view = before};
         KD_TRY(option_line_apply(line, &render));
@@ -195,7 +196,8 @@ static kd_status set_options(rendering *work, const option_line *line,
 
 static kd_status write_images(rendering *work, const render_result *result, bool finished) {
     const image_encoding encoding = {.exposure = work->values.render.exposure,
-                                     .tonemap = work->values.render.tonemap};
+                                     .tonemap = work->values.render.tonemap,
+                                     .background = result->background};
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
         if (finished || !file_is_stdout(outputs->items[i]))

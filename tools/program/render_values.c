@@ -3,6 +3,7 @@
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
+#include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
 #include <inttypes.h>
@@ -46,6 +47,9 @@ static const option_row scene_rows[] = {
      .help = "light the scene with this latitude-longitude image"},
     {OPTION_ROW(render_values, "camera", OPTION_TEXT, camera_name), .argument = "NAME|N",
      .initial = "the first", .help = "camera of a glTF file, by name or by number from 0"},
+    {OPTION_ROW(render_values, "view", OPTION_CHOICE, side), .argument = "SIDE", .initial = "scene",
+     .choice = scene_side_name,
+     .help = "see the whole scene from this side; scene: by its own camera"},
     {OPTION_ROW(render_values, "placements", OPTION_CHOICE, instances), .argument = "MODE",
      .initial = "auto", .choice = render_instancing_name,
      .help = "keep instances, or copy their meshes; auto: copy if that takes at most 1/8 of the "
@@ -225,4 +229,15 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
     view->lens_radius = after->lens_radius;
     view->focus_distance = after->focus_distance;
     view->tall = after->tall;
+}
+
+kd_status render_values_view_side(const render_values *values, const option_line *line,
+                                  const scene *scene, camera *view) {
+    render_values given = {.view = camera_values_of(view, scene_origin(scene))};
+    KD_TRY(option_line_apply(line, &given));
+    view->fov_degrees = given.view.fov_degrees;
+    view->up = given.view.up;
+    scene_view_from(scene, values->side, (float)values->render.width / (float)values->render.height,
+                    view);
+    return KD_OK;
 }

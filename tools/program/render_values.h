@@ -8,6 +8,7 @@
 #include <kandela/render.h>
 
 struct maps_choice;
+struct scene;
 struct render_plan;
 struct scene_view;
 
@@ -32,6 +33,7 @@ typedef struct render_values {
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
     int32_t progress;        /* progress_mode */
+    int32_t side;            /* scene_side_name; 0: the camera of the scene */
     int32_t instances;       /* render_instancing */
     double frame_rate;       /* of animations, frames per second */
     int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
@@ -48,6 +50,10 @@ camera_values camera_values_of(const camera *view, const double origin[3]);
 /* Sets the fields of `view` that differ between `before`, which was made of it, and `after`. */
 void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
                          const double origin[3]);
+
+/* Sees the scene from the side of --view, with the field of view of the command line. */
+kd_status render_values_view_side(const render_values *values, const option_line *line,
+                                  const struct scene *scene, camera *view);
 
 /* Reduces image size, samples, passes and photons for a fast preview by the integrator `method`. */
 void render_values_quicken(kd_render_options *options, const char *method);
