@@ -253,8 +253,9 @@ KD_API int32_t kd_image_height(const kd_image *image);
 /* Returns the smallest number of samples that any pixel has. */
 KD_API int32_t kd_image_samples(const kd_image *image);
 /* Returns a channel, or NULL if there is none of that name: "R" "G" "B": radiance in W/(sr m^2),
-   linear Rec. 709; "A": coverage, 1 without a background; "Z": distance along the view axis, infinite where no surface was
-   hit; "N.X" "N.Y" "N.Z": normal; "Albedo.R" "Albedo.G" "Albedo.B". The image owns the array. */
+   linear Rec. 709; "A": coverage, 1 without a background; "Z": distance along the view axis,
+   infinite where no surface was hit; "N.X" "N.Y" "N.Z": normal; "Albedo.R" "Albedo.G" "Albedo.B".
+   The image owns the array. */
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* Returns the XXH3 hash of the channels R, G and B: equal images have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);

@@ -388,6 +388,21 @@ static void release_device(frame *frame, frame_cuda *device_frame, const render_
     job_stage_end(frame->job);
 }
 
+static void count_parts(render_result *out, const scene_view *view) {
+    out->triangle_count = view->mesh.stored_count;
+    out->material_count = view->material_count;
+    out->light_count = view->light_count;
+    out->light_node_count = view->light_tree.node_count;
+}
+
+static kd_status set_background(image_background *out, scene_view *view,
+                                const kd_render_options *options) {
+    if (strcmp(options->background, "environment") == 0) return KD_OK;
+    KD_TRY(image_background_read(out, options->background));
+    view->environment.hidden = 1;
+    return KD_OK;
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
@@ -398,14 +413,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     out->device_used = *device;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
-    if (strcmp(options->background, "environment") != 0) {
-        KD_TRY(image_background_read(&out->background, options->background));
-        view.environment.hidden = 1;
-    }
-    out->triangle_count = view.mesh.stored_count;
-    out->material_count = view.material_count;
-    out->light_count = view.light_count;
-    out->light_node_count = view.light_tree.node_count;
+    KD_TRY(set_background(&out->background, &view, options));
+    count_parts(out, &view);
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
