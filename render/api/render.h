@@ -33,6 +33,11 @@ typedef struct render_result {
     int32_t rank_count;
 } render_result;
 
+/* Checks the options, and sets `crop` to the rectangle that they select. */
+kd_status render_request_check(const kd_render_options *options, int32_t crop[4]);
+/* Rejects scenes with features that the integrator does not support. */
+kd_status render_scene_check(const scene *scene, const kd_render_options *options);
+
 /* What to save of a rendering that may be interrupted, and how to resume it. */
 typedef struct render_keeping {
     const char *state;    /* state file, written at the end and between; NULL: none */
