@@ -178,12 +178,11 @@ bool file_is_stdout(const char *path) {
 
 kd_status file_take_stdout(void) {
     if (standard_output >= 0) return KD_OK;
-    KD_REQUIRE(!isatty(STDOUT_FILENO), KD_ERROR_USAGE,
+    KD_REQUIRE(!stdout_is_terminal(), KD_ERROR_USAGE,
                "-: standard output is a terminal; redirect it to a file or to another program");
-    fflush(stdout);
-    standard_output = dup(STDOUT_FILENO);
-    KD_REQUIRE(standard_output >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0, KD_ERROR_RUNTIME,
-               "-: cannot write to standard output: %s", strerror(errno));
+    standard_output = stdout_take();
+    KD_REQUIRE(standard_output >= 0, KD_ERROR_RUNTIME, "-: cannot write to standard output: %s",
+               strerror(errno));
     return KD_OK;
 }
 
