@@ -56,7 +56,7 @@ assert s['rays'] >= 32 * 24 * 2 and s['peak_bytes'] > 1e6" || expect_fail "the s
 # The summary's seconds include all stages, above all the emission of photons.
 expect_exit 0 "$program" render box.obj --resolution 4x4 --spp 1 --integrator photon --photons 300000 --stats p.json -o p.pfm
 python3 -c "import json, re; t = json.load(open('p.json'))['seconds']
-seconds = float(re.search(r' M rays, ([0-9.]+) s$', open('err').read(), re.M)[1])
+seconds = float(re.search(r' M rays in ([0-9.]+) s$', open('err').read(), re.M)[1])
 assert t['emit'] + t['render'] + t['photon_tree'] - 0.01 <= seconds <= t['total'] + 0.01, (seconds, t)" ||
     expect_fail "the seconds of the summary are those of all stages"
 

@@ -257,7 +257,7 @@ static void say_result(const rendering *work) {
         snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
                  result->frame.photons_stored, result->frame.caustics_stored);
     general_note(
-        "%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays, "
+        "%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays in "
         "%.2f s",
         work->values.render.integrator, result->device_used.name, result->triangle_count,
         result->tree_builder, result->tree.depth, photons, result->samples_done, rays * 1e-6,
