@@ -1,6 +1,25 @@
 # What `cmake --install` installs: libraries, headers, the program with its man pages and bash
-# completion, and the files with which CMake (find_package(kandela)) and pkg-config find them.
+# completion, the files with which CMake (find_package(kandela)) and pkg-config find them, documents and
+# examples.
 include(CMakePackageConfigHelpers)
+
+# Up to kd_install_always(), installs only if the files are built, so that a build of some targets can be
+# installed, and prints what is left out.
+function(kd_install_if_built what)
+  set(absent)
+  foreach(file ${ARGN})
+    list(APPEND absent "NOT EXISTS \"${file}\"")
+  endforeach()
+  list(JOIN absent " OR " absent)
+  install(CODE "set(kd_component \"\${CMAKE_INSTALL_COMPONENT}\")
+if(${absent})
+  message(STATUS \"Kandela: not built, not installed: ${what} (all: cmake --build DIR --target kandela_installed)\")
+  set(CMAKE_INSTALL_COMPONENT none)
+endif()" ALL_COMPONENTS)
+endfunction()
+function(kd_install_always)
+  install(CODE "set(CMAKE_INSTALL_COMPONENT \"\${kd_component}\")" ALL_COMPONENTS)
+endfunction()
 
 # The shared library exports only names that begin with kd_, whatever kernels and static libraries
 # define.
@@ -12,6 +31,7 @@ endif()
 
 # Components: runtime, development, tools, mpi (cmake/KandelaPackages.cmake packages these four),
 # and python.
+kd_install_if_built("the library" $<TARGET_FILE:kandela> $<TARGET_FILE:kandela_static>)
 install(TARGETS kandela EXPORT kandela_targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
@@ -48,10 +68,10 @@ if(KD_MESHOPT_BUILT)
   list(APPEND needed ${KD_MESHOPT_LIBRARY})
 endif()
 if(KD_JPEG_BUILT)
-  list(APPEND needed ${KD_JPEG_LIBRARY})
+  list(APPEND needed ${KD_JPEG_LIBRARIES})
 endif()
 if(KD_WEBP_BUILT)
-  list(APPEND needed ${KD_WEBP_LIBRARY})
+  list(APPEND needed ${KD_WEBP_LIBRARIES})
 endif()
 if(KD_OPENEXR_BUILT)
   find_library(KD_OPENEXRCORE_LIBRARY NAMES OpenEXRCore OpenEXRCore-${OpenEXR_VERSION_MAJOR}_${OpenEXR_VERSION_MINOR})
@@ -98,8 +118,14 @@ Cflags: -I\${includedir}
 ")
 install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.ipynb" PATTERN "*.sbatch")
+install(FILES ${CMAKE_SOURCE_DIR}/include/kandela/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/include/kandela
+        COMPONENT development)
+kd_install_always()
+
 if(TARGET kandela_import)
-  install(TARGETS kandela_import RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kandela COMPONENT tools)
+  install(TARGETS kandela_import RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kandela COMPONENT tools OPTIONAL)
 endif()
 # Builds everything that `cmake --install` needs, and nothing else: no tests.
 add_custom_target(kandela_installed DEPENDS kandela kandela_static)
@@ -140,7 +166,15 @@ if(TARGET kandela_program)
     add_custom_target(kandela_pages ALL DEPENDS ${man_pages} ${completion})
     add_dependencies(kandela_installed kandela_pages)
   endif()
+  kd_install_if_built("the program" $<TARGET_FILE:kandela_program>)
   install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  kd_install_always()
+  foreach(document README.md CHANGELOG.md scenes/DESCRIPTION.md)
+    get_filename_component(folder ${document} DIRECTORY)
+    install(FILES ${CMAKE_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT tools)
+  endforeach()
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tools
+          FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
   if(KD_DEB)
     list(TRANSFORM man_pages APPEND .gz OUTPUT_VARIABLE packed_pages)
     add_custom_command(OUTPUT ${packed_pages} DEPENDS ${man_pages} COMMAND gzip -9nkf ${man_pages} VERBATIM)
@@ -149,8 +183,10 @@ if(TARGET kandela_program)
     set(man_pages ${packed_pages})
   endif()
   if(pages_made)
+    kd_install_if_built("man pages and completion" ${completion})
     install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
     install(FILES ${completion}
             DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
+    kd_install_always()
   endif()
 endif()

@@ -1,5 +1,5 @@
 /* Mean nearest-neighbour distance of a point cloud that is distributed over MPI processes.
-       mpicc mpi_neighbours.c $(pkg-config --cflags --libs kandela) -o mpi_neighbours
+       mpicc mpi_neighbours.c $(pkg-config --cflags --libs kandela) -lm -o mpi_neighbours
        mpirun -n 4 ./mpi_neighbours POINTS_OF_EACH [DEVICE]
    In a DEVICE of "cuda:%d", %d stands for the rank. */
 #include <kandela/mpi/points.h>

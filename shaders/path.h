@@ -202,6 +202,12 @@ KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
     return vec3_scale(vec3_mul(state->throughput, sky), weight);
 }
 
+/* As path_sky, for ray number `depth` of a path from the camera. */
+KD_FN vec3 path_sky_seen(const scene_view *scene, const path_state *state, int32_t depth) {
+    if (depth == 1 && scene->environment.hidden) return vec3_all(0);
+    return path_sky(scene, state);
+}
+
 /* Returns the contribution of the surface's emission. */
 KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const surface *at) {
     if (vec3_is_zero(at->emission)) return vec3_all(0);
@@ -379,7 +385,7 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
         return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
-        *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
+        *sent = path_clamped(options, state->scattered > 1, path_sky_seen(scene, state, depth));
         return PATH_ENDS;
     }
     path_interact(scene, state, hit, key, at);

@@ -66,6 +66,7 @@ typedef struct environment_view {
     const float *column_cdf; /* height x (width + 1): conditional in each row */
     vec3 scene_centre;       /* bounding sphere of the scene */
     float scene_radius;
+    uint32_t hidden; /* 1: rays from the camera that meet no surface see a background instead */
 } environment_view;
 
 /* A perspective camera with a pinhole or thin lens, or an orthographic one. Pixel (0, 0) is the top

@@ -10,12 +10,13 @@ build  cmake           command:cmake
 build  ninja-build     command:ninja
 build  gcc             command:gcc
 build  libc6-dev       header:stdio.h
+build  g++             command:g++
 build  libcjson-dev    header:cjson/cJSON.h
 build  libstb-dev      header:stb/stb_image_write.h
 build  libopenexr-dev  header:OpenEXR/openexr.h
 build  libdeflate-dev  header:libdeflate.h
 build  libjpeg-dev     header:jpeglib.h
-build  libwebp-dev     header:webp/encode.h
+build  libwebp-dev     header:webp/mux.h
 build  libassimp-dev   header:assimp/cimport.h
 build  libmeshoptimizer-dev  header:meshoptimizer.h
 build  libdraco-dev    header:draco/compression/decode.h
@@ -25,7 +26,6 @@ tests  pkg-config      command:pkg-config
 tests  python3         command:python3
 tests  libopenmpi-dev  header:mpi/mpi.h
 tests  openmpi-bin     command:mpirun
-ci     g++             command:g++
 ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14
 ci     codespell       command:codespell
@@ -51,6 +51,27 @@ arm64   libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
 '
 
 setup_say() { echo "$@" >&2; }
+
+# Runs a command as a step: says its name, then its seconds.
+setup_step() { # NAME COMMAND...
+    local name=$1 begin=$SECONDS status=0
+    shift
+    setup_say "== $name"
+    "$@" || status=$?
+    ((status == 0)) || { setup_say "== $name: failed after $((SECONDS - begin)) s" && return $status; }
+    setup_say "== $name: $((SECONDS - begin)) s"
+}
+
+# Runs a command and shows its output only if it fails: that of apt-get warns of much that is of no
+# importance here.
+setup_hushed() { # COMMAND...
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    ((status == 0)) || cat "$log" >&2
+    rm -f "$log"
+    return $status
+}
 
 setup_installed() { # PROBE
     local name=${1#*:} file
@@ -108,8 +129,8 @@ setup_packages() { # PURPOSE...
     fi
     setup_say "installing ${missing[*]}"
     as_root+=(env DEBIAN_FRONTEND=noninteractive)
-    "${as_root[@]}" apt-get update -q >&2 </dev/null &&
-        "${as_root[@]}" apt-get install -q -y --no-install-recommends "${missing[@]}" >&2 </dev/null ||
+    setup_hushed "${as_root[@]}" apt-get update -q &&
+        setup_hushed "${as_root[@]}" apt-get install -q -y --no-install-recommends "${missing[@]}" ||
         return
     mapfile -t missing < <(setup_missing "$@")
     if ((${#missing[@]})); then

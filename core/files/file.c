@@ -170,9 +170,59 @@ static void stream_open(file_output *output) {
     errno = reason;
 }
 
+static int standard_output = -1; /* the descriptor that was standard output */
+
+bool file_is_stdout(const char *path) {
+    return standard_output >= 0 && strcmp(path, FILE_STDOUT) == 0;
+}
+
+kd_status file_take_stdout(void) {
+    if (standard_output >= 0) return KD_OK;
+    KD_REQUIRE(!stdout_is_terminal(), KD_ERROR_USAGE,
+               "-: standard output is a terminal; redirect it to a file or to another program");
+    standard_output = stdout_take();
+    KD_REQUIRE(standard_output >= 0, KD_ERROR_RUNTIME, "-: cannot write to standard output: %s",
+               strerror(errno));
+    return KD_OK;
+}
+
+/* Some writers seek, which standard output may not support. */
+static kd_status standard_open(file_output *output, const char *path) {
+    snprintf(output->path, sizeof output->path, "%s", path);
+    output->stream = tmpfile();
+    KD_REQUIRE(output->stream, KD_ERROR_RUNTIME, "%s: cannot create a temporary file: %s", path,
+               strerror(errno));
+    return KD_OK;
+}
+
+/* Copies the stream to standard output. Returns false with errno on failure. */
+static bool standard_copy(FILE *stream) {
+    char bytes[1 << 16];
+    size_t count = 0;
+    if (fflush(stream) != 0 || fseek(stream, 0, SEEK_SET) != 0) return false;
+    while ((count = fread(bytes, 1, sizeof bytes, stream)) > 0)
+        for (size_t written = 0; written < count;) {
+            const ssize_t more =
+                write(standard_output, bytes + written, (unsigned)(count - written));
+            if (more < 0 && errno != EINTR) return false;
+            if (more > 0) written += (size_t)more;
+        }
+    return !ferror(stream);
+}
+
+static kd_status standard_commit(file_output *output) {
+    const bool copied = !ferror(output->stream) && standard_copy(output->stream);
+    const int reason = errno;
+    file_output_discard(output);
+    KD_REQUIRE(copied, KD_ERROR_RUNTIME, "cannot write to standard output: %s", strerror(reason));
+    return KD_OK;
+}
+
 kd_status file_output_open(file_output *output, const char *path) {
     output->stream = NULL;
     output->lock = -1;
+    output->standard = output->direct = file_is_stdout(path);
+    if (output->standard) return standard_open(output, path);
     output->direct = file_identify(NULL, path) == FILE_OTHER;
     errno = 0;
     /* for a symbolic link, its target is replaced */
@@ -206,6 +256,7 @@ static int reason_again(FILE *stream) {
 
 kd_status file_output_commit(file_output *output) {
     errno = 0;
+    if (output->standard) return standard_commit(output);
     int failed = ferror(output->stream) | fflush(output->stream);
     int reason = errno;
     if (failed && !reason) reason = reason_again(output->stream);

@@ -1,7 +1,7 @@
 /* File input and output. Input is read into memory. Output goes to a temporary file in the same
    directory, which is renamed when complete, so that a failure leaves the previous file intact.
    Devices and pipes (/dev/null, /dev/stdout) are written directly; for a symbolic link its target
-   is replaced.
+   is replaced. A program can make FILE_STDOUT stand for standard output.
    Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer uses the first one that it can lock, so
    concurrent writers of one name, threads or processes, do not interfere. The system releases the
    lock of a killed writer, and the next writer reuses or removes its file.
@@ -47,8 +47,16 @@ typedef struct file_output {
     char path[4096];      /* final name */
     char temporary[4112]; /* name until commit */
     bool direct;          /* a device or pipe, written without a temporary file */
+    bool standard;        /* standard output: `stream` is an unnamed file, copied on commit */
     int lock;             /* descriptor that holds the temporary file's lock; -1: none */
 } file_output;
+
+#define FILE_STDOUT "-"
+/* From now on the path FILE_STDOUT means standard output, which receives a file when it is
+   committed, and everything else that is printed on standard output goes to standard error.
+   Repeated calls have no effect. Returns KD_ERROR_USAGE if standard output is a terminal. */
+kd_status file_take_stdout(void);
+bool file_is_stdout(const char *path); /* false before file_take_stdout */
 
 /* Opens a file for writing. Returns KD_ERROR_RUNTIME with the system's reason on failure. */
 kd_status file_output_open(file_output *output, const char *path);

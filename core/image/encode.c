@@ -4,7 +4,9 @@
 #include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,38 +65,89 @@ typedef struct encode_work {
     const float *r, *g, *b, *alpha; /* alpha may be NULL */
     float scale;
     kd_tonemap tonemap;
+    const image_background *background;
 } encode_work;
+
+/* Puts the colour before the background. */
+static vec3 over(vec3 shown, float covered, const image_background *background) {
+    const float rest = 1 - covered;
+    const vec3 behind =
+        vec3_make(background->colour[0], background->colour[1], background->colour[2]);
+    return vec3_add(vec3_scale(shown, covered > 0 ? covered : 1), vec3_scale(behind, rest));
+}
 
 static void pixels_encode(void *context, int64_t begin, int64_t end, int worker) {
     (void)worker;
     const encode_work *work = (const encode_work *)context;
     const float *alpha = work->alpha, scale = work->scale;
-    uint8_t *to = work->to + (alpha ? 4 : 3) * begin;
+    const bool opaque = work->background->opaque;
+    uint8_t *to = work->to + (alpha && !opaque ? 4 : 3) * begin;
     for (int64_t i = begin; i < end; ++i) {
         const float covered = alpha && alpha[i] > 0 && alpha[i] < 1 ? alpha[i] : 1;
-        const vec3 shown =
+        vec3 shown =
             tonemap_apply(vec3_make(scale * work->r[i] / covered, scale * work->g[i] / covered,
                                     scale * work->b[i] / covered),
                           work->tonemap);
+        if (alpha && opaque) shown = over(shown, alpha[i], work->background);
         *to++ = byte_of(shown.x);
         *to++ = byte_of(shown.y);
         *to++ = byte_of(shown.z);
-        if (alpha) *to++ = unit_to_byte(alpha[i]);
+        if (alpha && !opaque) *to++ = unit_to_byte(alpha[i]);
     }
 }
 
 kd_status image_encode(uint8_t **bytes, int *samples, const image *image,
                        const image_encoding *encoding, bool alpha) {
     const size_t count = (size_t)image->width * (size_t)image->height;
-    const float *covered = alpha ? image_plane(image, "A") : NULL;
+    const bool opaque = encoding->background.opaque;
+    const float *covered = alpha || opaque ? image_plane(image, "A") : NULL;
     if (!alpha_is_used(covered, count)) covered = NULL;
-    *samples = covered ? 4 : 3;
+    *samples = covered && !opaque ? 4 : 3;
     KD_TRY(KD_RESERVE(*bytes, count * (size_t)*samples));
     encode_work work = {
         *bytes,  image_plane(image, "R"),   image_plane(image, "G"), image_plane(image, "B"),
-        covered, exp2f(encoding->exposure), encoding->tonemap};
+        covered, exp2f(encoding->exposure), encoding->tonemap,       &encoding->background};
     pthread_once(&steps_once, steps_make);
     parallel_for((int64_t)count, ENCODE_GRAIN, pixels_encode, &work);
+    return KD_OK;
+}
+
+static bool read_hex(float colour[3], const char *text) {
+    unsigned bytes[3];
+    int used = 0;
+    if (strspn(text, "0123456789abcdefABCDEF") != 6 ||
+        sscanf(text, "%2x%2x%2x%n", &bytes[0], &bytes[1], &bytes[2], &used) != 3 || text[used])
+        return false;
+    for (int c = 0; c < 3; ++c) colour[c] = srgb_decode((float)bytes[c] / 255);
+    return true;
+}
+
+static bool read_numbers(float colour[3], const char *text) {
+    for (int c = 0; c < 3; ++c) {
+        char *end;
+        colour[c] = strtof(text, &end);
+        if (end == text || !(colour[c] >= 0 && colour[c] <= 1)) return false;
+        if (*end != (c < 2 ? ',' : '\0')) return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+kd_status image_background_read(image_background *out, const char *text) {
+    static const struct {
+        const char *name, *hex;
+    } names[] = {{"white", "ffffff"}, {"grey", "808080"}, {"black", "000000"}};
+    memset(out, 0, sizeof *out);
+    if (strcmp(text, "transparent") == 0) return KD_OK;
+    out->opaque = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (strcmp(text, names[i].name) == 0) text = names[i].hex;
+    KD_REQUIRE(read_hex(out->colour, text[0] == '#' ? text + 1 : text) ||
+                   read_numbers(out->colour, text),
+               KD_ERROR_USAGE,
+               "the background is \"%.60s\"; expected environment, transparent, #rrggbb, r,g,b (0 "
+               "to 1), white, grey or black",
+               text);
     return KD_OK;
 }
 
@@ -167,7 +220,7 @@ typedef struct meter_cell {
 
 typedef struct meter {
     const struct image *image;
-    const float *r, *g, *b, *alpha; /* alpha may be NULL */
+    const float *r, *g, *b, *alpha, *depth; /* the last two may be NULL */
     meter_cell *cells;
     size_t count;
 } meter;
@@ -188,7 +241,8 @@ static meter_cell read_cell(const meter *meter, int32_t left, int32_t top, int32
             const vec3 colour = vec3_make(meter->r[i], meter->g[i], meter->b[i]);
             const float luminance = vec3_luminance(colour), largest = vec3_largest(colour);
             const float covered = meter->alpha ? meter->alpha[i] : 1;
-            if (!(covered > 0) || !isfinite(luminance)) continue;
+            const bool empty = meter->depth && isinf(meter->depth[i]) && !(largest > 0);
+            if (!(covered > 0) || empty || !isfinite(luminance)) continue;
             cell.luminance += luminance > 0 ? (double)luminance : 0;
             cell.largest += largest > 0 ? (double)largest : 0;
             cell.covered += (double)covered;
@@ -248,6 +302,7 @@ kd_status image_exposure(float *stops, const image *image) {
                 image_plane(image, "G"),
                 image_plane(image, "B"),
                 image_plane(image, "A"),
+                image_plane(image, "Z"),
                 NULL,
                 0};
     *stops = 0;

@@ -107,9 +107,10 @@ kd_status image_fill(image *part) {
     part->corner[0] = part->corner[1] = 0;
     return KD_OK;
 }
+static const char *stdout_suffix = ""; /* suffix of the format of pictures on standard output */
 
 const image_format *image_format_find(const char *path) {
-    const char *suffix = file_suffix(path);
+    const char *suffix = file_is_stdout(path) ? stdout_suffix : file_suffix(path);
     for (const image_format *const *row = image_formats; *row; ++row)
         if (strcasecmp(suffix, (*row)->suffix) == 0) return *row;
     return NULL;
@@ -131,6 +132,18 @@ static const image_format *format_of_contents(const file_view *file) {
     case PICTURE_HDR: return &image_format_hdr;
     default: return NULL;
     }
+}
+
+const char *image_format_name(int index) {
+    const char *suffix = image_format_suffix(index);
+    return suffix ? suffix + 1 : NULL;
+}
+
+kd_status image_use_stdout(const char *format) {
+    for (int i = 0; image_format_suffix(i); ++i)
+        if (strcmp(image_format_name(i), format) == 0) stdout_suffix = image_format_suffix(i);
+    KD_TRY(file_take_stdout());
+    return KD_OK;
 }
 
 /* Finds the format by the contents of `file`, which may be NULL, then by the suffix. */
@@ -173,7 +186,7 @@ static kd_status write_bytes(const image_format *format, const image *image,
 }
 
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
-    static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
+    static const image_encoding plain = {.tonemap = KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(image, "R") && image_plane(image, "G") && image_plane(image, "B"),

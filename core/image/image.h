@@ -34,9 +34,19 @@ kd_status image_add(image *image, const char *name, float **plane); /* zeroed */
 float *image_plane(const image *image, const char *name);           /* returns NULL if absent */
 void image_close(image *owned);                                     /* accepts a zeroed struct */
 
+/* The background of an 8-bit image that is not fully covered. */
+typedef struct image_background {
+    bool opaque;     /* false: the file stores the coverage */
+    float colour[3]; /* linear, 0 to 1, as displayed */
+} image_background;
+
+/* Reads "#rrggbb" (sRGB), "r,g,b" (linear, 0 to 1), "white", "grey", "black", or "transparent". */
+kd_status image_background_read(image_background *out, const char *text);
+
 typedef struct image_encoding { /* for 8-bit files */
     float exposure;             /* stops; NAN selects image_exposure() */
     kd_tonemap tonemap;
+    image_background background;
 } image_encoding;
 
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
@@ -66,6 +76,9 @@ kd_status image_fill(image *image);
    cases it is limited so that at most a fraction IMAGE_HIGHLIGHTS of the covered pixels, measured
    by the largest channel of small cells, exceeds white. The result is insensitive to noise. */
 kd_status image_exposure(float *stops, const image *image);
+/* Makes FILE_STDOUT (core/files/file.h) a picture in the format of this name ("png"), which
+   image_write writes to standard output. */
+kd_status image_use_stdout(const char *format);
 /* Returns KD_ERROR_USAGE, with the list of suffixes, if image_write does not support the path's
    suffix in this build. */
 kd_status image_writable(const char *path);

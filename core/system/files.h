@@ -68,6 +68,10 @@ int temporary_rename(const char *name, const char *to);
 /* Opens something other than a regular file, such as a pipe, for writing. Returns -1 with errno on
    failure: ENXIO for a pipe without a reader, ENOSPC for a device that is always full. */
 int temporary_direct(const char *path);
+/* Returns a new descriptor of standard output, for binary data; what is printed there from now on
+   goes to standard error. Returns -1 with errno on failure. */
+int stdout_take(void);
+bool stdout_is_terminal(void);
 /* Returns the final target of the link `path`, which need not exist, in memory from malloc. Returns
    NULL if `path` is not a link, and on failure with errno ENOMEM or ELOOP. */
 char *temporary_target(const char *path);

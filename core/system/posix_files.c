@@ -191,6 +191,20 @@ static char *link_follow(const char *link) {
     return joined;
 }
 
+int stdout_take(void) {
+    fflush(stdout);
+    const int taken = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (taken >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) return taken;
+    const int reason = errno;
+    if (taken >= 0) close(taken);
+    errno = reason;
+    return -1;
+}
+
+bool stdout_is_terminal(void) {
+    return isatty(STDOUT_FILENO);
+}
+
 char *temporary_target(const char *path) {
     enum { LINKS_MAX = 40 }; /* the system's own limit */
     char *target = NULL;

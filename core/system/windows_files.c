@@ -130,6 +130,18 @@ int temporary_direct(const char *path) {
     return descriptor;
 }
 
+int stdout_take(void) {
+    fflush(stdout);
+    const int taken = _dup(1);
+    if (taken < 0 || _dup2(2, 1) != 0) return -1;
+    _setmode(taken, _O_BINARY);
+    return taken;
+}
+
+bool stdout_is_terminal(void) {
+    return _isatty(1) != 0;
+}
+
 char *temporary_target(const char *path) {
     (void)path; /* creating symbolic links needs a privilege that programs rarely have */
     return NULL;

@@ -135,6 +135,10 @@ typedef struct kd_render_options {
                                     KD_ERROR_MEMORY. Scene files cannot set this option */
     int32_t max_specular; /* maximum number of mirror reflections and refractions in smooth glass of
                              a path, less its other scattering events; 0: no limit but max_depth */
+    char background[24];  /* what rays from the camera that meet no surface see: "environment";
+                             "transparent": nothing, and A is 0; "#rrggbb", "r,g,b" (linear, 0 to
+                             1), "white", "grey" or "black": a colour in 8-bit images, transparent
+                             in others. The environment lights the scene in any case */
 } kd_render_options;
 
 /* Set all fields to their defaults. */
@@ -249,8 +253,9 @@ KD_API int32_t kd_image_height(const kd_image *image);
 /* Returns the smallest number of samples that any pixel has. */
 KD_API int32_t kd_image_samples(const kd_image *image);
 /* Returns a channel, or NULL if there is none of that name: "R" "G" "B": radiance in W/(sr m^2),
-   linear Rec. 709; "A": coverage; "Z": distance along the view axis, infinite where no surface was
-   hit; "N.X" "N.Y" "N.Z": normal; "Albedo.R" "Albedo.G" "Albedo.B". The image owns the array. */
+   linear Rec. 709; "A": coverage, 1 without a background; "Z": distance along the view axis,
+   infinite where no surface was hit; "N.X" "N.Y" "N.Z": normal; "Albedo.R" "Albedo.G" "Albedo.B".
+   The image owns the array. */
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* Returns the XXH3 hash of the channels R, G and B: equal images have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);

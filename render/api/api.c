@@ -177,7 +177,8 @@ kd_status kd_image_write(const kd_image *image, const char *path, float exposure
     KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
                "`tonemap` is %d; expected 0 to %d (kd_tonemap)", (int)tonemap,
                (int)KD_TONEMAP_NEUTRAL);
-    const image_encoding encoding = {exposure, tonemap};
+    const image_encoding encoding = {
+        .exposure = exposure, .tonemap = tonemap, .background = image->held.background};
     KD_TRY(image_write(&image->held.picture, path, &encoding));
     return KD_OK;
 }

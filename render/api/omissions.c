@@ -3,6 +3,7 @@
 #include "render/api/omissions.h"
 #include "core/status.h"
 #include "shaders/bsdf.h"
+#include <math.h>
 #include <stdio.h>
 
 static const double cut_share = 0.005; /* fraction of the emitted power that is worth a warning */
@@ -12,8 +13,13 @@ typedef struct scene_traits {
     bool mirrors;  /* something reflects light in a single direction */
     bool glass;    /* something refracts light in a single direction */
     bool receives; /* something scatters light diffusely */
+    bool glossy;   /* metal or glass scatters light around a direction */
     bool points;   /* some light has no size */
+    bool small;    /* some other light is small */
 } scene_traits;
+
+/* Fraction of the diffusely reflected light that a small light receives, seen from far. */
+static const double small_share = 0.03;
 
 /* Returns true if a part of the light that meets the material is reflected or refracted in a single
    direction. */
@@ -29,8 +35,70 @@ static bool material_is_smooth(const material *made, const principled *layers) {
            (layers->coat > 0 && surface_alpha(layers->coat_roughness) == 0);
 }
 
+/* Returns true if the material is metal or glass that is not smooth: most of its light is that
+   which other surfaces send. */
+static bool material_is_glossy(const material *made, const principled *layers) {
+    if (surface_alpha(made->roughness) == 0) return false;
+    if (made->kind == MATERIAL_CONDUCTOR || made->kind == MATERIAL_GLASS) return true;
+    const bool mixed = made->kind == MATERIAL_PLASTIC || made->kind == MATERIAL_PRINCIPLED;
+    return mixed && (made->metallic > 0.5f ||
+                     (made->kind == MATERIAL_PRINCIPLED && layers->transmission > 0.5f));
+}
+
+/* Returns true if the environment's light comes from a small solid angle, such as that of the sun:
+   1 / integral of p^2, p the density of the directions, is that of the light if it is uniform. */
+static bool environment_is_small(const environment_view *sky) {
+    const double pi = (double)KD_PI;
+    double sum = 0;
+    if (sky->texture == KD_NONE || !sky->row_cdf || !sky->column_cdf) return false;
+    for (int32_t row = 0; row < sky->height; ++row) {
+        const float *columns = sky->column_cdf + (size_t)row * ((size_t)sky->width + 1);
+        const double step = pi / sky->height;
+        const double cell = 2 * pi / sky->width * (cos(step * row) - cos(step * (row + 1)));
+        const double share = (double)sky->row_cdf[row + 1] - (double)sky->row_cdf[row];
+        for (int32_t i = 0; i < sky->width; ++i) {
+            const double here = share * ((double)columns[i + 1] - (double)columns[i]);
+            sum += here * here / cell;
+        }
+    }
+    return sum * small_share * pi > 1;
+}
+
+/* Returns true if triangles of one radiance, which make up a lamp, are small, but emit at least a
+   tenth of the scene's power. */
+static bool lamps_are_small(const scene_view *scene) {
+    enum { LAMPS_MAX = 64 };
+    struct {
+        vec3 emitted;
+        double area, power;
+    } lamps[LAMPS_MAX];
+    const double radius = (double)scene->environment.scene_radius;
+    double power = 0;
+    int count = 0;
+    for (uint32_t i = 0; i < scene->light_count; ++i) {
+        const light *lamp = scene->lights + i;
+        int same = 0;
+        power += (double)lamp->power;
+        if (lamp->kind != LIGHT_TRIANGLE) continue;
+        while (same < count && !vec3_is_zero(vec3_sub(lamps[same].emitted, lamp->emitted))) ++same;
+        if (same == LAMPS_MAX) return false;
+        if (same == count) {
+            lamps[count].emitted = lamp->emitted;
+            lamps[count].area = lamps[count].power = 0;
+            ++count;
+        }
+        lamps[same].area += (double)lamp->area;
+        lamps[same].power += (double)lamp->power;
+    }
+    for (int i = 0; i < count; ++i)
+        if (lamps[i].power > 0.1 * power &&
+            lamps[i].area < small_share * (double)KD_PI * radius * radius)
+            return true;
+    return false;
+}
+
 static scene_traits traits_of(const scene_view *scene) {
-    scene_traits traits = {false, false, false, false};
+    scene_traits traits = {.small = false};
     for (uint32_t i = 0; i < scene->material_count; ++i) {
         const material *made = scene->materials + i;
         const principled *layers = scene->layers ? scene->layers + i : NULL;
@@ -39,6 +107,7 @@ static scene_traits traits_of(const scene_view *scene) {
         const bool black = made->kind == MATERIAL_DIFFUSE && vec3_is_zero(made->diffuse);
         if (smooth && material_is_glassy(made)) traits.glass = true;
         if (smooth && !material_is_glassy(made)) traits.mirrors = true;
+        if (material_is_glossy(made, layers)) traits.glossy = true;
         if (material_holds_photons(made, layers) && !black) traits.receives = true;
     }
     for (uint32_t i = 0; i < scene->light_count; ++i) {
@@ -46,6 +115,9 @@ static scene_traits traits_of(const scene_view *scene) {
         if (kind == LIGHT_POINT || kind == LIGHT_SPOT || kind == LIGHT_DIRECTIONAL)
             traits.points = true;
     }
+    const uint32_t sky = scene->environment.light;
+    traits.small =
+        lamps_are_small(scene) || (sky != KD_NONE && environment_is_small(&scene->environment));
     return traits;
 }
 
@@ -63,12 +135,23 @@ static void report_caustics(const scene_traits *traits, const integrator *integr
                     "have no size; photon, sppm and light show them, and so does an area light in "
                     "place of the light",
                     integrator->name);
+    else if (traits->small && traits->glass)
+        log_message(LOG_INFO,
+                    "the caustics that a small light casts through glass are noisy with integrator "
+                    "%s; photon or sppm suits this scene",
+                    integrator->name);
 }
 
 void omissions_report(const scene_view *scene, const integrator *integrator) {
     const scene_traits traits = traits_of(scene);
     if (integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS))
         report_caustics(&traits, integrator);
+    if ((integrator->omits & OMITS_GLOSSY) != 0 && traits.glossy)
+        log_message(
+            LOG_INFO,
+            "integrator %s shows rough metal and rough glass lit by lights only, else black; "
+            "path shows what they reflect, and roughness 0 makes them mirrors",
+            integrator->name);
     const bool specular = (integrator->omits & OMITS_SPECULAR) != 0;
     const bool mirrors = specular && traits.mirrors, glass = specular && traits.glass;
     const bool sky = (integrator->omits & OMITS_SKY) != 0 && scene->environment.light != KD_NONE;

@@ -27,55 +27,6 @@ static tritree_options tree_options(const kd_render_options *options) {
     return tree_options;
 }
 
-static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
-    KD_TRY(render_options_check(options));
-    const bool whole = options->crop[2] == 0;
-    const integrator *integrator = integrator_find(options->integrator);
-    KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !integrator->box_alone, KD_ERROR_USAGE,
-               "integrator %s supports only the pixel filter box, not %s", integrator->name,
-               pixel_filter_name(options->filter));
-    KD_REQUIRE(options->batches == 1 || integrator->batches_max, KD_ERROR_USAGE,
-               "--batches is %d, but integrator %s does not support batches; expected 1",
-               options->batches, integrator->name);
-    KD_REQUIRE(integrator->pass == NULL || options->passes <= INT32_MAX / options->batches,
-               KD_ERROR_USAGE, "%d passes of %d batches are too many; lower --passes or --batches",
-               options->passes, options->batches);
-    KD_REQUIRE(
-        !rank_maps_distributed(options->maps) || integrator_can_distribute(integrator, options),
-        KD_ERROR_USAGE,
-        "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
-        "or photon without final gathering, adaptive estimates and photon map files",
-        integrator->name);
-    crop[0] = whole ? 0 : options->crop[0];
-    crop[1] = whole ? 0 : options->crop[1];
-    crop[2] = whole ? options->width : options->crop[2];
-    crop[3] = whole ? options->height : options->crop[3];
-    KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
-                   crop[2] <= options->width && crop[3] <= options->height,
-               KD_ERROR_USAGE, "crop %d,%d,%d,%d is empty or exceeds the image of %d x %d pixels",
-               crop[0], crop[1], crop[2], crop[3], options->width, options->height);
-    return KD_OK;
-}
-
-/* Rejects scenes with features that the integrator does not support. */
-static kd_status check_scene(const scene *scene, const kd_render_options *options) {
-    const integrator *integrator = integrator_find(options->integrator);
-    KD_REQUIRE(!integrator->box_alone || !scene_camera_moves(scene), KD_ERROR_USAGE,
-               "integrator %s does not support a camera that moves while the shutter is open; set "
-               "--shutter 0",
-               integrator->name);
-    KD_REQUIRE(!(options->shutter > 0) || !scene_moves(scene), KD_ERROR_USAGE,
-               "--shutter is %g frames, but meshes, instances or lights are animated: only the "
-               "camera supports motion blur; set --shutter 0",
-               (double)options->shutter);
-    const uint32_t count = scene_instance_count(scene);
-    KD_REQUIRE(
-        count == 0 || integrator->instances, KD_ERROR_USAGE,
-        "the scene has %u instances, but integrator %s needs copies (render_resolve_instances)",
-        count, options->integrator);
-    return KD_OK;
-}
-
 kd_status render_choose_device(device *out, const kd_render_options *options) {
     device place;
     const integrator *integrator = integrator_find(options->integrator);
@@ -394,20 +345,33 @@ static void release_device(frame *frame, frame_cuda *device_frame, const render_
     job_stage_end(frame->job);
 }
 
+static void count_parts(render_result *out, const scene_view *view) {
+    out->triangle_count = view->mesh.stored_count;
+    out->material_count = view->material_count;
+    out->light_count = view->light_count;
+    out->light_node_count = view->light_tree.node_count;
+}
+
+static kd_status set_background(image_background *out, scene_view *view,
+                                const kd_render_options *options) {
+    if (strcmp(options->background, "environment") == 0) return KD_OK;
+    KD_TRY(image_background_read(out, options->background));
+    view->environment.hidden = 1;
+    return KD_OK;
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
     int32_t crop[4];
     memset(out, 0, sizeof *out);
-    KD_TRY(check_options(options, crop));
-    KD_TRY(check_scene(scene, options));
+    KD_TRY(render_request_check(options, crop));
+    KD_TRY(render_scene_check(scene, options));
     out->device_used = *device;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
-    out->triangle_count = view.mesh.stored_count;
-    out->material_count = view.material_count;
-    out->light_count = view.light_count;
-    out->light_node_count = view.light_tree.node_count;
+    KD_TRY(set_background(&out->background, &view, options));
+    count_parts(out, &view);
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
@@ -468,7 +432,7 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     if (!keeping) keeping = &nothing;
     memset(out, 0, sizeof *out);
     int32_t crop[4];
-    KD_TRY(check_options(options, crop));
+    KD_TRY(render_request_check(options, crop));
     if (device_list_count(options->device) > 1)
         return render_on_devices(out, scene, options, keeping, job);
     job_stage_begin(job, "context", 0);

@@ -25,12 +25,18 @@ typedef struct render_result {
     uint32_t light_node_count; /* of the tree of lights; 0: none */
     uint64_t image_hash;
     float mean_radiance[3];
-    double error;        /* film_error of the image */
-    bool on_target;      /* options->target_error was reached */
-    bool maps_cut;       /* the time limit left fewer photons than requested */
-    rank_figures *ranks; /* one for each of rank_count ranks; NULL: a single process */
+    image_background background; /* for 8-bit files */
+    double error;                /* film_error of the image */
+    bool on_target;              /* options->target_error was reached */
+    bool maps_cut;               /* the time limit left fewer photons than requested */
+    rank_figures *ranks;         /* one for each of rank_count ranks; NULL: a single process */
     int32_t rank_count;
 } render_result;
+
+/* Checks the options, and sets `crop` to the rectangle that they select. */
+kd_status render_request_check(const kd_render_options *options, int32_t crop[4]);
+/* Rejects scenes with features that the integrator does not support. */
+kd_status render_scene_check(const scene *scene, const kd_render_options *options);
 
 /* What to save of a rendering that may be interrupted, and how to resume it. */
 typedef struct render_keeping {

@@ -92,7 +92,8 @@ enum {
     OMITS_POINT_CAUSTICS = 1, /* those of point, spot and directional lights */
     OMITS_ALL_CAUSTICS = 2,
     OMITS_SPECULAR = 4, /* mirrors and smooth glass before the camera */
-    OMITS_SKY = 8       /* the environment before the camera */
+    OMITS_SKY = 8,      /* the environment before the camera */
+    OMITS_GLOSSY = 16   /* other surfaces in rough metal and rough glass */
 };
 
 typedef struct integrator {

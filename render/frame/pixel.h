@@ -118,7 +118,7 @@ typedef struct pixel_request {
 
 typedef struct pixel_sample {
     vec3 radiance; /* W/(sr m^2) */
-    float alpha;   /* 1: a surface or the sky is visible */
+    float alpha;   /* 0: nothing is visible, and the environment is hidden */
     float depth;   /* depth of the first hit along the view axis; INFINITY: no hit */
     vec3 normal;   /* shading normal of the first hit, world space */
     vec3 albedo;   /* albedo of the first hit */
@@ -158,7 +158,7 @@ KD_FN pixel_sample pixel_of_by(const pixel_view *view, vec3 forward, const ray *
     pixel_sample sample;
     const bool hit = first->triangle != KD_NONE;
     sample.radiance = radiance;
-    sample.alpha = hit || view->scene->environment.light != KD_NONE ? 1 : 0;
+    sample.alpha = hit || !view->scene->environment.hidden ? 1 : 0;
     sample.depth = INFINITY;
     sample.normal = sample.albedo = vec3_all(0);
     sample.rays = rays;

@@ -78,7 +78,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch = KD_IF_CUDA(path_launch),
                                       .launch_samples = waves_samples,
                                       .launch_bytes = waves_bytes,
-                                      .omits = OMITS_ALL_CAUSTICS,
+                                      .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */
@@ -116,7 +116,7 @@ const integrator integrator_whitted = {.name = "whitted",
                                        .sample = whitted_sample,
                                        .close = close_state,
                                        .launch = KD_IF_CUDA(whitted_launch),
-                                       .omits = OMITS_ALL_CAUSTICS,
+                                       .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
                                        .instances = true};
 
 const integrator integrator_ao = {.name = "ao",

@@ -118,7 +118,8 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
         return;
     }
     if (hit.triangle == KD_NONE) {
-        tree->result.radiance = vec3_add(tree->result.radiance, path_sky(scene, &state));
+        tree->result.radiance =
+            vec3_add(tree->result.radiance, path_sky_seen(scene, &state, ray->depth + 1));
         return;
     }
     const surface at = path_surface(scene, &state, hit, key);
@@ -175,7 +176,7 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
     path_state state = path_begin(ray);
     const ray_hit hit = path_advance(scene, extent, options, &state, key, &result);
     if (hit.triangle == KD_NONE) {
-        result.radiance = vec3_all(1);
+        result.radiance = vec3_all(scene->environment.hidden ? 0 : 1);
         return result;
     }
     const surface at = surface_at_instance(scene, &state.ray, hit, state.instance_id);

@@ -256,7 +256,8 @@ KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons
     const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
-            path->result.radiance = vec3_add(path->result.radiance, path_sky(world, &path->state));
+            path->result.radiance =
+                vec3_add(path->result.radiance, path_sky_seen(world, &path->state, path->depth));
         return false;
     }
     *at = path_surface(world, &path->state, hit, path->key);

@@ -76,7 +76,8 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
     shaded.at.triangle = KD_NONE;
     if (hit.triangle == KD_NONE) {
         if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.ray, &shaded.at);
-        add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
+        add_radiance(w, shaded.path.slot,
+                     path_sky_seen(&scene, &state, (int32_t)shaded.path.depth));
         return;
     }
     shaded.at = path_surface(&scene, &state, hit, shaded.key);

@@ -66,6 +66,13 @@ void scene_set_camera(scene *scene, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
    of the cameras if there is none. */
 kd_status scene_find_camera(const scene *scene, const char *name, camera *view);
+/* Names of sides from which a scene can be seen: "scene" (its own camera), "front", ...; NULL after
+   the last. */
+const char *scene_side_name(int index);
+/* Places the camera so that it sees the whole scene from the side of this index, not 0, with the
+   camera's field of view; `aspect`: width over height. The axis nearest to the camera's `up` is up;
+   the front is towards +z, or towards -y if z is up. */
+void scene_view_from(const scene *scene, int side, float aspect, camera *view);
 /* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *scene);
 

@@ -3,8 +3,11 @@
 #include "accel/rays/batch.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
+#include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_parts.h"
 #include "shaders/scene_view.h"
+
+#define FRAMING_MARGIN 1.04f
 
 /* Returns the smallest distance from `centre` along the unit direction `back` at which the whole
    box is in the image: every corner is within both half angles. */
@@ -44,10 +47,43 @@ camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect) {
     if (vec3_length2(vec3_cross(view.up, back)) < 1e-4f * vec3_length2(view.up))
         back = vec3_make(1, 0, 0);
     float distance =
-        1.04f * framing_distance(box, view.look_at, back, view.up, tan_y, tan_y * aspect);
+        FRAMING_MARGIN * framing_distance(box, view.look_at, back, view.up, tan_y, tan_y * aspect);
     if (!(distance > 0)) distance = 1; /* a single point */
     view.eye = vec3_along(view.look_at, distance, back);
     return view;
+}
+
+typedef struct scene_side {
+    const char *name;
+    float right, above, front; /* direction from the scene to the camera */
+} scene_side;
+
+static const scene_side sides[] = {{"scene", 0, 0, 0},   {"front", 0, 0, 1}, {"back", 0, 0, -1},
+                                   {"left", -1, 0, 0},   {"right", 1, 0, 0}, {"top", 0, 1, 0},
+                                   {"bottom", 0, -1, 0}, {"iso", 1, 1, 1},   {NULL, 0, 0, 0}};
+
+const char *scene_side_name(int index) {
+    return sides[index].name;
+}
+
+void scene_view_from(const scene *scene, int side, float aspect, camera *view) {
+    const scene_side *from = sides + side;
+    const vec3 up = view->up;
+    const bool z_up = fabsf(up.z) > fabsf(up.x) && fabsf(up.z) > fabsf(up.y);
+    const vec3 above =
+        z_up ? vec3_make(0, 0, up.z < 0 ? -1 : 1) : vec3_make(0, up.y < 0 ? -1 : 1, 0);
+    const vec3 front = z_up ? vec3_make(0, -1, 0) : vec3_make(0, 0, 1);
+    const vec3 right = vec3_cross(above, front);
+    const vec3 back = vec3_normalize(
+        vec3_add(vec3_add(vec3_scale(right, from->right), vec3_scale(above, from->above)),
+                 vec3_scale(front, from->front)));
+    const bool vertical = from->right == 0 && from->front == 0;
+    view->up = vertical ? vec3_scale(front, -from->above) : above;
+    view->look_at = box3_centre(scene->box);
+    const float tan_y = tanf(view->fov_degrees * (KD_PI / 360));
+    const float distance = FRAMING_MARGIN * framing_distance(scene->box, view->look_at, back,
+                                                             view->up, tan_y, tan_y * aspect);
+    view->eye = vec3_along(view->look_at, distance > 0 ? distance : 1, back);
 }
 
 /* Idea: rays from inside a solid hit only back faces; from outside a closed surface some rays hit

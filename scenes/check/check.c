@@ -158,7 +158,9 @@ static void reader_gave_up(examination *check) {
     at = message;
     if (strncmp(at, check->path, length) == 0 && at[length] == ':') {
         at += length + 1;
+        unsigned column = 0;
         if (sscanf(at, "%u:%n", &line, &used) == 1) at += used;
+        if (sscanf(at, "%u:%n", &column, &used) == 1) at += used;
         while (*at == ' ') ++at;
     }
     check_note(check, check->path, line, "unreadable", CHECK_ERROR, "%s", at);

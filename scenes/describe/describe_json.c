@@ -75,6 +75,7 @@ static void render_keys_fill(render_keys *out) {
         key->count = row->count;
         key->minimum = row->minimum;
         key->maximum = row->maximum;
+        key->automatic = row->automatic;
         key->choices = row->choice ? out->choices[i] : NULL;
         if (row->by_build) key->expected = "a name that `kandela info` lists";
         key->unit = row->unit;
@@ -229,7 +230,7 @@ static kd_status read_list(describe_reader *reader, const json_place *at, const 
 /* Reads everything relative to the reader's origin. */
 static kd_status read_scene(describe_reader *reader, const cJSON *root,
                             kd_render_options *options) {
-    const json_place file = json_place_file(reader->path);
+    const json_place file = json_place_file(reader->path, reader->text, reader->bytes);
     const json_place materials = json_place_key(&file, "materials");
     const json_place media = json_place_key(&file, "media"), fog = json_place_key(&file, "fog");
     const json_place meshes = json_place_key(&file, "meshes");
@@ -257,12 +258,20 @@ static kd_status read_scene(describe_reader *reader, const cJSON *root,
     return KD_OK;
 }
 
+typedef struct json_text {
+    const char *bytes;
+    size_t count;
+    const cJSON *root; /* the parsed text */
+} json_text;
+
 /* Reads the parsed text into a zeroed draft. Sets *box to the bounds of the meshes. */
-static kd_status read_draft(scene_draft *out, const cJSON *root, const describe_source *source,
+static kd_status read_draft(scene_draft *out, const json_text *text, const describe_source *source,
                             const double origin[3], kd_render_options *options, job_control *job,
                             box3 *box) {
     describe_reader reader;
     memset(&reader, 0, sizeof reader);
+    reader.text = text->bytes;
+    reader.bytes = text->count;
     reader.draft = out;
     reader.frame = (double)options->frame;
     reader.path = source->path;
@@ -274,7 +283,7 @@ static kd_status read_draft(scene_draft *out, const cJSON *root, const describe_
     reader.exact = !origin_is_zero(origin);
     memcpy(reader.origin, origin, sizeof reader.origin);
     memcpy(out->origin, origin, sizeof out->origin);
-    kd_status status = read_scene(&reader, root, options);
+    kd_status status = read_scene(&reader, text->root, options);
     if (status != KD_OK && reader.geometry.status == KD_OK) reader.geometry.status = status;
     status = mesh_builder_finish(&reader.geometry, &out->geometry);
     KD_TRY(status);
@@ -290,12 +299,13 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     cJSON *root = NULL;
     box3 box;
     KD_TRY(json_parse(&root, text, bytes, source->path));
-    kd_status status = read_draft(out, root, source, origin, options, job, &box);
+    const json_text parsed = {text, bytes, root};
+    kd_status status = read_draft(out, &parsed, source, origin, options, job, &box);
     const bool muted = log_mute(true); /* the first reading has reported everything */
     for (int i = 0; i < ORIGIN_MOVES && status == KD_OK && origin_move(origin, box); ++i) {
         scene_draft_close(out);
         *options = given;
-        status = read_draft(out, root, source, origin, options, job, &box);
+        status = read_draft(out, &parsed, source, origin, options, job, &box);
     }
     log_mute(muted);
     cJSON_Delete(root);

@@ -246,6 +246,22 @@ static void replace_material(describe_reader *reader, uint64_t first, uint32_t o
             made->triangle_materials[i] = replaced;
 }
 
+enum { NAMES_BYTES = 320, NAMES_LISTED = 12 };
+
+/* Writes "a", "b" and 5 others. */
+static void list_materials(char out[NAMES_BYTES], const mesh *part) {
+    size_t used = 0;
+    uint32_t listed = 0;
+    while (listed < part->material_count && listed < NAMES_LISTED && used < NAMES_BYTES - 90) {
+        const char *name = part->materials[listed].name;
+        used += (size_t)snprintf(out + used, NAMES_BYTES - used, "%s\"%.60s\"", listed ? ", " : "",
+                                 name ? name : "");
+        ++listed;
+    }
+    if (listed < part->material_count)
+        snprintf(out + used, NAMES_BYTES - used, " and %u others", part->material_count - listed);
+}
+
 /* Finds a material of the mesh file by name; *index is relative to the file. */
 static kd_status find_in_part(const json_place *at, const mesh *part, const char *name,
                               uint32_t *index) {
@@ -258,8 +274,9 @@ static kd_status find_in_part(const json_place *at, const mesh *part, const char
         nearest_consider(&best, name, part->materials[i].name);
     }
     if (best) return json_fail(at, "the mesh has no such material, did you mean \"%.60s\"?", best);
-    return json_fail(at, "the mesh has no such material; it has %u materials",
-                     part->material_count);
+    char names[NAMES_BYTES];
+    list_materials(names, part);
+    return json_fail(at, "the mesh has no such material; it has %s", names);
 }
 
 static kd_status read_materials(describe_reader *reader, const json_place *at,

@@ -13,6 +13,8 @@ typedef struct describe_reader {
     /* media of the description by name, or NULL; in the order of draft->media */
     const cJSON *media;
     const char *path;
+    const char *text; /* of the description, `bytes` bytes */
+    size_t bytes;
     double frame;     /* the frame to read; keyframes are evaluated at it */
     double origin[3]; /* subtracted from all positions in world space */
     box3 box;         /* of the meshes and instances so far, relative to the origin */

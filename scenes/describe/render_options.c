@@ -129,6 +129,9 @@ const option_row render_picture_rows[] = {
     {OPTION("filter", OPTION_CHOICE, filter), .argument = "NAME", .initial = "box",
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},
+    {OPTION("background", OPTION_NAME, background), .argument = "COLOUR", .initial = "environment",
+     .help = "behind everything: environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or "
+             "black"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
      CHECKED, .no_key = true, .help = "time of an animated scene"},
     {OPTION("shutter", OPTION_FLOAT, shutter), .argument = "FRAMES", .initial = "0", .maximum = 1e6,

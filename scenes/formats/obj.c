@@ -249,7 +249,7 @@ static kd_status passes_run(obj_reader *reader) {
     KD_TRY(pass(reader, polygon_body, "cut its polygons"));
     mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
-    uint32_t fallback;
+    uint32_t fallback = 0;
     KD_TRY(obj_materials(into, reader->chunks, reader->chunk_count, reader->path, reader->options,
                          &fallback));
     mesh_faults faults = faults_found(reader);

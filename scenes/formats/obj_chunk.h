@@ -125,12 +125,12 @@ kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *mesh);
 void obj_chunk_close(obj_chunk *chunk);
 
 /* Loads the MTL files of the mtllib statements, and assigns to each triangle the material of the
-   preceding usemtl. `path` is the path of the OBJ file. Sets *fallback to the material of triangles
-   without one, KD_NONE if there is none. */
+   preceding usemtl. `path` is the path of the OBJ file. Materials that no MTL file has are
+   copies of the default; *fallback is set to the first of them, and all that follow are such. */
 kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options, uint32_t *fallback);
 /* Gives the mesh the colours of its vertices, if there are any, and coloured triangles of the
-   material `fallback` a white one. Every corner must be in range. */
+   materials from `fallback` on a white one. Every corner must be in range. */
 kd_status obj_colours(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, uint32_t fallback);
 /* Computes vertex normals from the smoothing groups (s) if the file has no normals. Sets *smoothed
    if it has computed normals. */

@@ -85,21 +85,22 @@ static bool is_coloured(const mesh *mesh, uint64_t triangle, const vec3 *colours
     return false;
 }
 
-/* The default material is grey, which would darken the colours. */
+/* Default materials are grey, which would darken the colours. */
 static kd_status fallback_whiten(mesh *mesh, const vec3 *colours, uint32_t fallback) {
     const uint32_t white = mesh->material_count;
     bool any = false, all = true;
     for (uint64_t i = 0; i < mesh->triangle_count; ++i) {
-        if (mesh->triangle_materials[i] != fallback) continue;
+        if (mesh->triangle_materials[i] < fallback) continue;
         const bool coloured = is_coloured(mesh, i, colours);
         any = any || coloured;
         all = all && coloured;
     }
-    if (any && all) mesh->materials[fallback].record.diffuse = vec3_all(1);
+    for (uint32_t i = fallback; any && all && i < white; ++i)
+        mesh->materials[i].record.diffuse = vec3_all(1);
     if (!any || all) return KD_OK;
     KD_TRY(mesh_add_white(mesh));
     for (uint64_t i = 0; i < mesh->triangle_count; ++i)
-        if (mesh->triangle_materials[i] == fallback && is_coloured(mesh, i, colours))
+        if (mesh->triangle_materials[i] >= fallback && is_coloured(mesh, i, colours))
             mesh->triangle_materials[i] = white;
     return KD_OK;
 }

@@ -201,13 +201,13 @@ static kd_status fallback_take(material_reader *reader, uint32_t *index) {
     return KD_OK;
 }
 
-/* Finds a material by name, then by the name without a trailing comment; falls back to the default
-   material. */
+/* Finds a material by name, then by the name without a trailing comment; adds a copy of the default
+   material with this name if there is none. */
 static kd_status material_find(material_reader *reader, const obj_event *event, uint32_t *index) {
     text_span name = event->name;
     *index = name_table_find(&reader->library.names, name);
     const char *hash = (const char *)memchr(name.begin, '#', name.count);
-    if (*index == KD_NONE && hash) {
+    if (*index == KD_NONE && hash && hash > name.begin && text_is_blank(hash[-1])) {
         name.count = (uint64_t)(hash - name.begin);
         while (name.count && text_is_blank(name.begin[name.count - 1])) --name.count;
         *index = name_table_find(&reader->library.names, name);
@@ -216,7 +216,8 @@ static kd_status material_find(material_reader *reader, const obj_event *event, 
     problem_add(&reader->problems, false, "unknown-material", event->line,
                 "found usemtl \"%.*s\", expected a material of the MTL files; the default is used",
                 text_shown(event->name), event->name.begin);
-    return fallback_take(reader, index);
+    if (name.count == 0) return fallback_take(reader, index);
+    return mtl_library_add(&reader->library, name, index);
 }
 
 static void materials_fill(mesh *mesh, uint64_t begin, uint64_t end, uint32_t index) {
@@ -245,11 +246,12 @@ static kd_status triangles_fill(material_reader *reader, mesh *mesh, const obj_c
 }
 
 static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_chunk *chunks,
-                                uint64_t chunk_count) {
+                                uint64_t chunk_count, uint32_t *first_default) {
     for (uint64_t c = 0; c < chunk_count; ++c)
         for (uint64_t e = 0; e < chunks[c].event_count; ++e)
             if (chunks[c].events[e].is_library)
                 KD_TRY(libraries_load(reader, &chunks[c].events[e]));
+    *first_default = reader->library.count;
     KD_TRY(triangles_fill(reader, mesh, chunks, chunk_count));
     mesh->materials = reader->library.materials;
     mesh->material_count = reader->library.count;
@@ -264,8 +266,7 @@ kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_coun
     from.path = path;
     from.options = options;
     from.fallback = KD_NONE;
-    const kd_status status = materials_read(&from, mesh, chunks, chunk_count);
-    *fallback = from.fallback;
+    const kd_status status = materials_read(&from, mesh, chunks, chunk_count, fallback);
     for (uint32_t i = 0; i < from.loaded_count; ++i) memory_free(from.loaded[i]);
     memory_free(from.loaded);
     name_table_close(&from.loaded_names);

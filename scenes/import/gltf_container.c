@@ -267,7 +267,7 @@ kd_status gltf_file_open(gltf_file *gltf) {
     gltf_bytes json;
     KD_TRY(file_open(&gltf->view, gltf->path));
     job_stage_begin(gltf->job, "load", (int64_t)gltf->view.count);
-    gltf->place = json_place_file(gltf->path);
+    gltf->place = json_place_file(gltf->path, NULL, 0);
     gltf->bytes_available = gltf->view.count;
     gltf->kind = "not-gltf";
     json.bytes = (const unsigned char *)gltf->view.bytes;

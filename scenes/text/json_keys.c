@@ -2,6 +2,7 @@
 #include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/names.h"
+#include "scenes/text/json_position.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,18 +11,18 @@ enum { TEXT_BYTES = 256 };
 
 /* --- places and errors ------------------------------------------------------------------------ */
 
-json_place json_place_file(const char *file) {
-    const json_place made = {NULL, file, 0};
+json_place json_place_file(const char *file, const char *text, size_t bytes) {
+    const json_place made = {NULL, file, 0, text, bytes};
     return made;
 }
 
 json_place json_place_key(const json_place *parent, const char *key) {
-    const json_place made = {parent, key, 0};
+    const json_place made = {parent, key, 0, NULL, 0};
     return made;
 }
 
 json_place json_place_item(const json_place *parent, int index) {
-    const json_place made = {parent, NULL, index};
+    const json_place made = {parent, NULL, index, NULL, 0};
     return made;
 }
 
@@ -36,17 +37,14 @@ static void append(char *text, size_t bytes, const char *format, ...) {
     va_end(arguments);
 }
 
-static void append_place(char *text, size_t bytes, const json_place *at) {
-    if (!at->parent) {
-        append(text, bytes, "%s", at->name);
-        return;
-    }
-    append_place(text, bytes, at->parent);
-    const bool first = !at->parent->parent;
-    if (at->name)
-        append(text, bytes, "%s%.60s", first ? ": " : ".", at->name);
-    else
-        append(text, bytes, "[%d]", at->index);
+/* Appends ":line:column" of the place, or of the nearest one around it that is in the text. */
+static void append_position(char *out, size_t bytes, const json_place *file, const json_place *at) {
+    char position[48];
+    size_t offset = 0;
+    if (!file->text) return;
+    while (!json_find_place(file->text, file->bytes, at, &offset) && at->parent) at = at->parent;
+    json_position_text(position, sizeof position, file->text, offset);
+    append(out, bytes, ":%s", position);
 }
 
 void json_place_text(char *text, size_t bytes, const json_place *at) {
@@ -60,13 +58,17 @@ void json_place_text(char *text, size_t bytes, const json_place *at) {
 }
 
 kd_status json_fail(const json_place *at, const char *format, ...) {
-    char place[512] = "", message[512];
+    char place[512], message[512], position[64] = "";
+    const json_place *file = at;
     va_list arguments;
-    append_place(place, sizeof place, at);
+    while (file->parent) file = file->parent;
+    append_position(position, sizeof position, file, at);
+    json_place_text(place, sizeof place, at);
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    KD_FAIL(KD_ERROR_INPUT, "%s: %s", place, message);
+    KD_FAIL(KD_ERROR_INPUT, "%s%s: %s%s%s", file->name, position, place, *place ? ": " : "",
+            message);
 }
 
 static void describe_found(char *text, size_t bytes, const cJSON *json) {
@@ -124,7 +126,10 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
     text[0] = '\0';
     switch (row->kind) {
     case JSON_FLOAT:
-    case JSON_DOUBLE: append_numbers(text, bytes, row, "number"); break;
+    case JSON_DOUBLE:
+        append_numbers(text, bytes, row, "number");
+        if (row->automatic) append(text, bytes, ", or \"%s\"", row->automatic);
+        break;
     case JSON_INT:
     case JSON_COUNT: append_numbers(text, bytes, row, "integer"); break;
     case JSON_BOOL: append(text, bytes, "true or false"); break;
@@ -192,6 +197,11 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
         row->kind == JSON_COLOUR || row->kind == JSON_VECTOR || row->kind == JSON_POINT;
     const int count = triple ? 3 : row->count > 1 ? row->count : 1;
     if (count == 1 || (row->kind == JSON_COLOUR && cJSON_IsNumber(item))) {
+        if (row->automatic && cJSON_IsString(item) &&
+            strcmp(item->valuestring, row->automatic) == 0) {
+            store_number(row, field, 0, (double)NAN);
+            return KD_OK;
+        }
         if (!number_fits(row, item)) return unfit(at, item, row);
         for (int i = 0; i < count; ++i) store_number(row, field, i, item->valuedouble);
         return KD_OK;
@@ -352,12 +362,17 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
         memory_free(copy);
         KD_FAIL(KD_ERROR_MEMORY, "%s: out of memory for its %zu bytes of JSON", file, bytes);
     }
-    const size_t stopped = end ? (size_t)(end - copy) : bytes;
-    const size_t line = line_of(copy, stopped < bytes ? stopped : bytes);
-    char near[32] = "the end of the file";
+    size_t stopped = end ? (size_t)(end - copy) : bytes;
+    const char *expected = json_find_error(copy, bytes, &stopped);
+    char near[32] = "the end of the file", position[48];
     size_t length = stopped < bytes ? strcspn(copy + stopped, "\r\n") : 0;
     if (length > 20) length = 20;
-    if (length) snprintf(near, sizeof near, "\"%.*s\"", (int)length, copy + stopped);
+    if (length)
+        snprintf(near, sizeof near, "\"%.*s\"", (int)length, copy + stopped);
+    else if (stopped < bytes)
+        snprintf(near, sizeof near, "the end of the line");
+    json_position_text(position, sizeof position, copy, stopped < bytes ? stopped : bytes);
     memory_free(copy);
-    KD_FAIL(KD_ERROR_INPUT, "%s:%zu: invalid JSON at or just before %s", file, line, near);
+    KD_FAIL(KD_ERROR_INPUT, "%s:%s: invalid JSON: found %s, expected %s", file, position, near,
+            expected ? expected : "a valid value");
 }

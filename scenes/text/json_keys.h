@@ -35,6 +35,7 @@ typedef struct json_key {
     int count;
     double minimum, maximum; /* range of each number; both 0: any finite value */
     bool open;               /* the bounds are exclusive */
+    const char *automatic;   /* JSON_FLOAT: the word that sets NAN; NULL: none */
     const char *choices;     /* separated by |: "diffuse|mirror" */
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */
@@ -52,19 +53,24 @@ typedef struct json_place {
     /* name of the key; name of the file if `parent` is NULL; NULL for a list item */
     const char *name;
     int index;
+    const char *text; /* of the file, if `parent` is NULL; may be NULL */
+    size_t bytes;
 } json_place;
 
-json_place json_place_file(const char *file);
+/* `text`: the file's `bytes` bytes, for line and column in errors; NULL: without. It must remain
+   valid as long as the place. */
+json_place json_place_file(const char *file, const char *text, size_t bytes);
 json_place json_place_key(const json_place *parent, const char *key);
 json_place json_place_item(const json_place *parent, int index);
 
 /* Writes the location within the file, such as lights[2].power; "" for the file itself. */
 void json_place_text(char *text, size_t bytes, const json_place *at);
 
-/* Returns KD_ERROR_INPUT with "file: path: message". */
+/* Returns KD_ERROR_INPUT with "file:line:column: path: message"; the position is that of the key or
+   list item, or of the object that misses it. */
 kd_status json_fail(const json_place *at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Returns KD_ERROR_INPUT with "file: path: found VALUE, expected ...". */
+/* Returns KD_ERROR_INPUT with "...: found VALUE, expected ...". */
 kd_status json_unexpected(const json_place *at, const cJSON *json, const char *expected);
 
 /* Reads all keys of `object` into the struct at `target`, which holds the defaults. Unknown keys
@@ -81,8 +87,8 @@ bool json_has(const cJSON *object, const char *key);
 /* Describes the values that the row accepts, for errors and the documentation. */
 void json_describe(char *text, size_t bytes, const json_key *row);
 
-/* Parses `text`; the caller frees *out by cJSON_Delete. Returns KD_ERROR_INPUT with file:line on a
-   syntax error. */
+/* Parses `text`; the caller frees *out by cJSON_Delete. Returns KD_ERROR_INPUT with
+   file:line:column and what was expected there on a syntax error. */
 kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *file);
 
 #endif

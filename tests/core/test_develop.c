@@ -207,7 +207,7 @@ static void test_lookup_table_equals_curve(void **state) {
         for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
         for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) image.planes[1][16 * k + i] = at;
     }
-    const image_encoding plain = {0, KD_TONEMAP_LINEAR};
+    const image_encoding plain = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     uint8_t *bytes = NULL;
     int samples = 0;
     assert_int_equal(image_encode(&bytes, &samples, &image, &plain, true), KD_OK);

@@ -269,7 +269,7 @@ static void test_foreign_png_is_read(void **state) {
 }
 
 static int shown_byte(float radiance, float exposure, kd_tonemap curve) {
-    const image_encoding encoding = {exposure, curve};
+    const image_encoding encoding = {.exposure = exposure, .tonemap = curve};
     image a = colour_image(1, 1), b;
     for (int c = 0; c < 3; ++c) a.planes[c][0] = radiance;
     assert_int_equal(image_write(&a, in_folder("one.png"), &encoding), KD_OK);

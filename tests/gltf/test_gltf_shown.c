@@ -288,7 +288,7 @@ static const struct {
 
 static void paint_write(void) {
     static const vec3 colour = {0.8f, 0.2f, 0.05f};
-    const image_encoding encoding = {0, KD_TONEMAP_LINEAR};
+    const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     const float values[3] = {colour.x, colour.y, colour.z};
     static const char *const names[3] = {"R", "G", "B"};
     image paint;

@@ -170,6 +170,19 @@ static void test_light(void **state) {
     every_scene("light", false);
 }
 
+/* Without the environment where the camera sees it. */
+static void test_background(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "direct", "whitted", "ao", "photon", "sppm"};
+    for (int i = 0; i < 6; ++i) {
+        kd_render_options options = options_for(methods[i]);
+        options.photons = options.caustic_photons = 2000;
+        options.passes = 2;
+        strcpy(options.background, "transparent");
+        expect_same(scene_path(3), &options);
+    }
+}
+
 static void test_debug(void **state) {
     (void)state;
     static const char *const channels[] = {"normals", "depth", "ids"};
@@ -318,6 +331,7 @@ int main(void) {
         cmocka_unit_test(test_whitted),
         cmocka_unit_test(test_ambient_occlusion),
         cmocka_unit_test(test_light),
+        cmocka_unit_test(test_background),
         cmocka_unit_test(test_debug),
         cmocka_unit_test(test_debug_photons),
         cmocka_unit_test(test_crops),

@@ -40,12 +40,6 @@ static kd_status parse(const char *text) {
 static const struct {
     const char *text, *message;
 } wrong[] = {
-    {"", "dir/s.json:1: invalid JSON at or just before the end of the file"},
-    {"{", "dir/s.json:1: invalid JSON at or just before the end of the file"},
-    {"{\n\n\"a\": 1,\n}", "dir/s.json:4: invalid JSON at or just before the end of the file"},
-    {"{\n\"a\": nul, \"b\": 3}", "dir/s.json:2: invalid JSON at or just before \"nul, \"b\": 3}\""},
-    {START "\n\"meshes\": [{\"file\": \"a.obj\\u0000.png\"}]}",
-     "dir/s.json:2: found a null character, which no text may have"},
     {"[1]", "dir/s.json: found a list of 1, expected an object"},
     {"{}", "dir/s.json: kandela: missing; expected 1, the version of the format"},
     {"{\"kandela\": 2}", "dir/s.json: kandela: found 2, expected an integer >= 1 and <= 1"},
@@ -74,6 +68,8 @@ static const struct {
     {START "\"meshes\": [{\"box\": {}, \"materials\": {\"defualt\": {}}}]}",
      "dir/s.json: meshes[0].materials.defualt: the mesh has no such material, did you mean "
      "\"default\"?"},
+    {START "\"meshes\": [{\"box\": {}, \"materials\": {\"chrome\": {}}}]}",
+     "dir/s.json: meshes[0].materials.chrome: the mesh has no such material; it has \"default\""},
     {START BOX ", \"materials\": {\"a\": {\"kind\": \"glas\"}}}",
      "dir/s.json: materials.a.kind: found \"glas\", expected \"diffuse\", \"mirror\", \"glass\", "
      "\"conductor\", \"plastic\" or \"principled\"; did you mean \"glass\"?"},
@@ -147,12 +143,67 @@ static const struct {
      "dir/s.json: environment.radiance: found null, expected a number or [r, g, b] >= 0"},
 };
 
-static void test_errors_give_position_and_expectation(void **state) {
+static void test_errors_give_key_and_expectation(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         assert_int_equal(parse(wrong[i].text), KD_ERROR_INPUT);
-        assert_string_equal(kd_last_error(), wrong[i].message);
+        char message[1024] = "dir/s.json";
+        unsigned line, column;
+        int used = 0;
+        const char *position = kd_last_error() + strlen(message);
+        assert_int_equal(sscanf(position, ":%u:%u%n", &line, &column, &used), 2);
+        snprintf(message + strlen(message), 1000, "%s", position + used);
+        assert_string_equal(message, wrong[i].message);
         assert_null(draft.geometry.positions);
+    }
+}
+
+/* Texts and what follows the name of the file in their errors. */
+static const struct {
+    const char *text, *message;
+} positions[] = {
+    {"",
+     "1:1: invalid JSON: found the end of the file, expected a number, a text in double quotes, "
+     "a list, an object, true, false or null"},
+    {"{", "1:2: invalid JSON: found the end of the file, expected a key in double quotes"},
+    {"{\n\n\"a\": 1,\n}", "4:1: invalid JSON: found \"}\", expected a key after the comma"},
+    {"{\n\"a\": [1, 2,]}", "2:12: invalid JSON: found \"]}\", expected a value after the comma"},
+    {"{\n\"a\": nul, \"b\": 3}",
+     "2:6: invalid JSON: found \"nul, \"b\": 3}\", expected a number, a text "
+     "in double quotes, a list, an object, true, false or null"},
+    {"{\"\xc3\xa4\": 1 \"b\": 3}", "1:9: invalid JSON: found \"\"b\": 3}\", expected a comma or }"},
+    {"{\"a\" 1}", "1:6: invalid JSON: found \"1}\", expected a colon after the key"},
+    {"{\"a\": [1 2]}", "1:10: invalid JSON: found \"2]}\", expected a comma or ]"},
+    {"{\"a\": [1,\n 2", "2:3: invalid JSON: found the end of the file, expected a comma or ]"},
+    {"{'a': 1}", "1:2: invalid JSON: found \"'a': 1}\", expected a key in double quotes"},
+    {"{\"a\": 'b'}", "1:7: invalid JSON: found \"'b'}\", expected double quotes"},
+    {"{\"a\": 1, // b\n}", "1:10: invalid JSON: found \"// b\", expected a key in double quotes"},
+    {"{\"a\":\n// b\n}", "2:1: invalid JSON: found \"// b\", expected a value; JSON has no "
+                         "comments, use the key \"about\""},
+    {"{\"a\": \"C:\\models\"}",
+     "1:10: invalid JSON: found \"\\models\"}\", expected an escape such as "
+     "\\n; a backslash is written \\\\"},
+    {"{\"a\": \"b,\n\"c\": \"d}",
+     "1:7: invalid JSON: found \"\"b,\", expected a closing double quote in the same line"},
+    {"{\"a\": 1} 2", "1:10: invalid JSON: found \"2\", expected the end of the file"},
+    {START "\n\"meshes\": [{\"file\": \"a.obj\\u0000.png\"}]}",
+     "2: found a null character, which no text may have"},
+    {START "\n\"meshes\": [{\"box\": {}},\n  {\"sphere\": {\"radius\": 0}}]}",
+     "3:15: meshes[1].sphere.radius: found 0, expected a number > 0"},
+    {START "\n\"meshes\": [{\"box\": {}}, {\"quad\": [[0, 0, 0], [1, 0, 0],\n[1, \"x\", 0], [0, 1, "
+           "0]]}]}",
+     "3:5: meshes[1].quad[2][1]: found \"x\", expected a number"},
+    {START BOX ",\n\"camera\": {\"eye\": [0, 0, 0],\n\"eye\": [1, 1, 1]}}",
+     "2:12: camera.eye: given twice"},
+    {START "\n\"about\": \"a \\\"mesh\\\": {\",\n\"mesh\": []}",
+     "3:1: mesh: unknown key, did you mean \"meshes\"?"},
+};
+
+static void test_errors_give_line_and_column(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; ++i) {
+        assert_int_equal(parse(positions[i].text), KD_ERROR_INPUT);
+        assert_string_equal(kd_last_error() + strlen("dir/s.json:"), positions[i].message);
     }
 }
 
@@ -208,6 +259,17 @@ static void test_render_settings_are_read(void **state) {
     strcpy(expected.maps, "apart");
     expected.maps_ahead = 0, expected.device_paths = 4096, expected.filter = 2;
     assert_memory_equal(&options, &expected, sizeof expected);
+}
+
+static void test_exposure_can_be_automatic(void **state) {
+    (void)state;
+    assert_int_equal(parse(START BOX ", \"render\": {\"exposure\": \"auto\"}}"), KD_OK);
+    assert_true(isnan(options.exposure));
+    assert_int_equal(parse(START BOX ", \"render\": {\"exposure\": \"bright\"}}"), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(),
+                           "render.exposure: found \"bright\", expected a number >= "
+                           "-64 and <= 64, or \"auto\""));
+    assert_int_equal(parse(START BOX ", \"render\": {\"alpha\": \"auto\"}}"), KD_ERROR_INPUT);
 }
 
 static void test_unspecified_settings_are_unchanged(void **state) {
@@ -380,7 +442,9 @@ static int close_draft(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_give_position_and_expectation),
+        cmocka_unit_test(test_errors_give_key_and_expectation),
+        cmocka_unit_test(test_errors_give_line_and_column),
+        cmocka_unit_test(test_exposure_can_be_automatic),
         cmocka_unit_test(test_render_settings_are_read),
         cmocka_unit_test(test_unspecified_settings_are_unchanged),
         cmocka_unit_test(test_paths_are_relative_to_the_file),

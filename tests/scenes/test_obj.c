@@ -231,6 +231,38 @@ static void test_materials_follow_usemtl(void **state) {
     }
 }
 
+/* Without an MTL file, or with one that lacks them, materials keep their names, so that a scene
+   description can replace them. */
+static void test_names_of_unknown_materials_are_kept(void **state) {
+    (void)state;
+    char text[512];
+    mesh read;
+    reported_problems problems;
+    snprintf(text, sizeof text,
+             "%susemtl gold\nf 1 2 3\nusemtl a b # comment\nf 1 2 3\nusemtl gold\nf 1 2 3 4\n"
+             "usemtl c#1\nf 1 2 3\n",
+             square);
+    assert_int_equal(read_text(&read, &problems, text), KD_OK);
+    static const char *const names[] = {"gold", "a b", "gold", "gold", "c#1"};
+    assert_int_equal(read.triangle_count, 5);
+    for (uint32_t t = 0; t < 5; ++t) assert_string_equal(material_name(&read, t), names[t]);
+    assert_int_equal(read.material_count, 3);
+    assert_int_equal(problems.count, 3); /* one for each name */
+    const material plain = material_default();
+    for (uint32_t i = 0; i < 3; ++i)
+        assert_memory_equal(&read.materials[i].record, &plain, sizeof plain);
+    mesh_close(&read);
+    /* vertex colours are not darkened */
+    assert_int_equal(read_text(&read, &problems,
+                               "v 0 0 0 1 0 0\nv 1 0 0 0 1 0\nv 0 1 0 0 0 1\nusemtl gold\nf 1 2 3\n"
+                               "usemtl red\nf 1 2 3\n"),
+                     KD_OK);
+    for (uint32_t t = 0; t < 2; ++t)
+        assert_true(read.materials[read.triangle_materials[t]].record.diffuse.x == 1);
+    assert_string_equal(material_name(&read, 0), "gold");
+    mesh_close(&read);
+}
+
 /* A mesh with every kind of line gives the same result in chunks of every size and on any number of
    threads. */
 static void test_result_is_independent_of_chunks_and_threads(void **state) {
@@ -293,6 +325,7 @@ int main(void) {
         cmocka_unit_test(test_reading_continues_after_warnings),
         cmocka_unit_test(test_other_encodings_are_rejected_by_name),
         cmocka_unit_test(test_materials_follow_usemtl),
+        cmocka_unit_test(test_names_of_unknown_materials_are_kept),
         cmocka_unit_test(test_result_is_independent_of_chunks_and_threads),
         cmocka_unit_test(test_cancellation),
     };

@@ -53,6 +53,13 @@ assert all(len(h) == 16 and int(h, 16) for h in (s['tree']['hash'], s['image']['
 assert len(s['image']['mean_radiance']) == 3 and min(s['image']['mean_radiance']) > 0
 assert s['rays'] >= 32 * 24 * 2 and s['peak_bytes'] > 1e6" || expect_fail "the statistics are plausible"
 
+# The summary's seconds include all stages, above all the emission of photons.
+expect_exit 0 "$program" render box.obj --resolution 4x4 --spp 1 --integrator photon --photons 300000 --stats p.json -o p.pfm
+python3 -c "import json, re; t = json.load(open('p.json'))['seconds']
+seconds = float(re.search(r' M rays in ([0-9.]+) s$', open('err').read(), re.M)[1])
+assert t['emit'] + t['render'] + t['photon_tree'] - 0.01 <= seconds <= t['total'] + 0.01, (seconds, t)" ||
+    expect_fail "the seconds of the summary are those of all stages"
+
 # A seed gives the same bits for any number of threads; another seed gives other bits.
 for threads in 1 3; do
     "${render[@]}" -q --threads $threads --stats "t$threads.json" >/dev/null
@@ -173,6 +180,11 @@ expect_exit 0 "$program" render box.obj --quick -o q.pfm --spp 1 --stats q.json
 expect_says err "quick: 320x320 pixels instead of 512x512"
 expect_value 320 q.json image.width
 expect_value 1 q.json image.samples
+for method in ppm sppm; do # 4 passes that share the photons
+    expect_exit 0 "$program" render box.obj --quick --integrator $method --width 16 --height 16 --stats q.json -o q.pfm
+    expect_says err "4 passes instead of 64, 12500 photons instead of"
+    expect_value 4 q.json image.samples
+done
 
 # A time limit ends a rendering early, which is not a failure.
 KANDELA_DEVICE=cpu expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
@@ -256,7 +268,8 @@ expect_rejected 2 "expected" box.obj --empty-factor 0
 expect_rejected 2 "expected" box.obj --empty-factor 1.5
 expect_rejected 2 "same point" box.obj --eye 1,2,3 --look-at 1,2,3
 expect_rejected 2 "must not be 0,0,0" box.obj --up 0,0,0
-expect_rejected 2 ".png" box.obj -o picture.gif
+expect_rejected 2 ".png" box.obj -o picture.tga
+expect_rejected 2 "needs its frames" box.obj -o picture.gif
 expect_rejected 2 "exceeds the image" box.obj --crop 0,0,5000,5
 expect_rejected 1 "nowhere/x.png" box.obj -o nowhere/x.png
 expect_rejected 1 "folder" box.obj -o folder.png
@@ -268,10 +281,10 @@ expect_true "-v prints the call path of an error" test "$(wc -l <err)" -gt 1
 printf 'v 0 0 0\nv 1 0 0\nv 0 x 0\nf 1 2 3\n' >bad.obj
 expect_rejected 3 "bad.obj:3" bad.obj
 echo '{"kandela":1,"meshes":[{"file":"box.obj"}],"render":{"integrator":"phton"}}' >bad.json
-expect_rejected 3 'bad.json: render.integrator: found "phton"' bad.json
+expect_rejected 3 'bad.json:1:54: render.integrator: found "phton"' bad.json
 expect_says err 'did you mean "photon"'
 sed -i 's/integrator":"phton/builder":"swep/' bad.json
-expect_rejected 3 'bad.json: render.builder: found "swep"' bad.json
+expect_rejected 3 'bad.json:1:54: render.builder: found "swep"' bad.json
 
 # If the disk is full (simulated by a limit of the file size), the old file is kept.
 echo old >keep.pfm

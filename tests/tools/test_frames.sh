@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `kandela render --frames`: file names, animated and static objects, the shutter, the turntable;
-# and --clamp.
+# `kandela render --frames`: file names, animations, animated and static objects, the shutter, the
+# turntable; and --clamp.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 render=("$program" render --resolution 24x24 --spp 4 --threads 1)
@@ -59,6 +59,63 @@ expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,-5 -o back.pfm
 expect_equal t0001.pfm front.pfm
 expect_equal t0003.pfm back.pfm
 expect_different t0002.pfm t0004.pfm
+
+# Animations: one file of all frames.
+turn=("${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable)
+durations() { # FILE: prints the milliseconds of each frame of a .webp file
+    python3 - "$1" <<'P'
+import struct, sys
+bytes = open(sys.argv[1], "rb").read()
+assert bytes[:4] == b"RIFF" and bytes[8:16] == b"WEBPVP8X", bytes[:16]
+at, found = 12, []
+while at < len(bytes):
+    kind, size = struct.unpack("<4sI", bytes[at:at + 8])
+    if kind == b"ANMF":
+        found.append(int.from_bytes(bytes[at + 20:at + 23], "little"))
+    at += 8 + size + size % 2
+print(*found)
+P
+}
+if "$program" --version | grep -qE 'libwebp +yes'; then
+    expect_exit 0 "${render[@]}" "${turn[@]}" --frame-rate 10 -o anim.webp -o 'still##.webp' -o one.pfm
+    expect_true "the animation is named once: $(cat out)" test "$(grep -c anim.webp out)" = 1
+    expect_true "four frames of 100 ms: $(durations anim.webp)" test "$(durations anim.webp)" = "100 100 100 100"
+    expect_true "a name with # is that of pictures" test "$(head -c 16 still04.webp | tail -c 4)" = "VP8 "
+    expect_equal one0003.pfm t0003.pfm
+    expect_exit 0 "${render[@]}" "${blob[@]}" -o single.webp
+    expect_true "a single picture is no animation" test "$(head -c 16 single.webp | tail -c 4)" = "VP8 "
+else
+    expect_exit 2 "${render[@]}" "${turn[@]}" -o anim.webp
+    expect_says err "lacks libwebp"
+fi
+mkdir bin # a stand-in for ffmpeg, whose output is its arguments
+cat >bin/ffmpeg <<'S'
+#!/bin/sh
+for word; do
+    [ "$before" != -i ] || [ "$(wc -c <"$word")" = $((4 * 3 * 24 * 24)) ] || exit 7
+    before=$word
+done
+echo "$@" >"$word"
+exit ${ffmpeg_status-0}
+S
+chmod +x bin/ffmpeg
+for suffix in gif mp4; do
+    expect_exit 0 env PATH="$scratch/bin:$PATH" "${render[@]}" "${turn[@]}" -o anim.$suffix
+    expect_true "anim.$suffix is printed" test "$(cat out)" = anim.$suffix
+    expect_says anim.$suffix "-f rawvideo -pix_fmt rgb24 -s 24x24 -r 24 -i anim.$suffix.frames.0.tmp"
+    expect_says anim.$suffix "-f $suffix anim.$suffix.0.tmp"
+    echo old >anim.$suffix
+    expect_exit 1 env PATH="$scratch/bin:$PATH" ffmpeg_status=3 "${render[@]}" "${turn[@]}" -o anim.$suffix
+    expect_says err "anim.$suffix: ffmpeg failed with exit code 3"
+    expect_true "the old file is kept" test "$(cat anim.$suffix)" = old
+    expect_true "no temporary file remains" test -z "$(find . -name '*.tmp')"
+    expect_exit 2 env PATH=/nowhere "${render[@]}" "${turn[@]}" -o anim.$suffix
+    expect_says err "written by the program ffmpeg, which is not installed"
+    expect_exit 2 "${render[@]}" "${blob[@]}" -o anim.$suffix
+    expect_says err "anim.$suffix: an animation needs its frames; set --frames A-B"
+    expect_exit 2 "${render[@]}" "${turn[@]}" -o "anim##.$suffix"
+    expect_says err "an animation is one file"
+done
 
 # Clamping indirect light to almost zero leaves direct light only.
 expect_exit 0 "${render[@]}" begin.json --clamp 1e-9 -o clamped.pfm

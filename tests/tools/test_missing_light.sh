@@ -81,6 +81,39 @@ for material in '"kind": "conductor", "roughness": 0.3' '"kind": "diffuse"' '"ki
     expect_silent 'cannot show'
 done
 
+# Caustics of a small lamp through glass, and of the sun in a sky.
+lamp='"lights": [{"kind": "area", "corner": [-0.05, 2, 0.05], "edge_u": [0.1, 0, 0], "edge_v": [0, 0, -0.1], "power": 10}]'
+said='the caustics that a small light casts through glass are noisy with integrator path; photon or sppm suits this scene'
+scene small "$floor, $(ball '"kind": "glass"')" "$lamp"
+render small --integrator path
+expect_says err "$said"
+expect_true "one line about caustics" test "$(grep -c caustics err)" = 1
+render small --integrator photon
+expect_silent caustics
+scene small "$floor, $(ball '"kind": "diffuse"')" "$lamp"
+render small --integrator path
+expect_silent caustics
+for disc in true false; do
+    scene small "$floor, $(ball '"kind": "glass"')" '"environment": {"sky": {"sun": [1, 1, 1], "disc": '$disc'}}'
+    render small --integrator path
+    if [[ $disc = true ]]; then expect_says err "$said"; else expect_silent caustics; fi
+done
+
+# Rough metal and rough glass without what they reflect.
+for material in '"kind": "conductor", "roughness": 0.1' '"kind": "glass", "roughness": 0.1' \
+    '"kind": "principled", "metallic": 1, "roughness": 0.2'; do
+    scene glossy "$floor, $(ball "$material")" "$panel"
+    for how in whitted direct; do
+        render glossy --integrator $how
+        expect_says err "integrator $how shows rough metal and rough glass lit by lights only"
+    done
+    render glossy --integrator path
+    expect_silent 'rough metal'
+done
+scene glossy "$floor, $(ball '"kind": "principled", "roughness": 0.2'), $(ball '"kind": "mirror"')" "$panel"
+render glossy --integrator direct
+expect_silent 'rough metal'
+
 # What light tracing cannot show to the camera.
 scene sky "$floor" '"environment": {"radiance": 1}'
 render sky --integrator light

@@ -57,6 +57,31 @@ expect_exit 0 "$program" render s.json "${options[@]}" -o new.png --stats /dev/n
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png --resume
 
+# --- standard output: a picture, and nothing else ---
+for suffix in "${formats[@]}"; do
+    expect_exit 0 "$program" render box.obj "${options[@]}" -o "file.$suffix"
+    expect_exit 0 "$program" render box.obj --resolution 16x12 --spp 1 -o - --format "$suffix" -o "beside.$suffix"
+    mv out "out.$suffix"
+    "$program" render box.obj "${options[@]}" -o - --format "$suffix" | cat >"piped.$suffix"
+    for file in out beside piped; do # an .exr file also has the time
+        expect_exit 0 "$program" compare "$file.$suffix" "file.$suffix" --metric max --max 0
+    done
+done
+"$program" render box.obj --resolution 16x12 --spp 1 -o - -o beside.png >out 2>err
+for text in beside.png "samples per pixel"; do expect_says err "$text"; done
+expect_true "the default format is .png" cmp -s out file.png
+expect_exit 0 "$program" develop file.pfm -o - # 32-bit radiance to a .png file
+expect_true "develop writes a .png file to standard output" test "$(head -c 4 out | tail -c 3)" = PNG
+expect_exit 0 "$program" render box.obj "${options[@]}" --integrator sppm --passes 2 -o - --format pfm
+expect_true "no file is named after standard output" test "$(find . -name '-*' | wc -l)" = 0
+expect_exit 2 "$program" render box.obj "${options[@]}" -o - --resume
+expect_says err "--resume and --save-every need a picture that is a file"
+"$program" render box.obj "${options[@]}" -o - >/dev/full 2>err
+expect_true "exit code 1 if standard output cannot be written" test $? = 1
+expect_says err "cannot write to standard output: No space left on device"
+expect_exit 0 "$program" render box.obj "${options[@]}" --frames 1-3 -o - --format pfm
+expect_true "three frames follow each other" test "$(wc -c <out)" = "$((3 * $(wc -c <file.pfm)))"
+
 # --- reported before rendering, which would take hours here ---
 expect_failure() { # WORD ARGUMENT...: expects exit code 1 at once
     local word=$1

@@ -92,7 +92,8 @@ static void number_text(char text[TEXT], const option_row *row, const void *fiel
 
 /* Lists all changes of a row, as arguments of the command line; a flag has none. */
 static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const void *field) {
-    static const char *const devices[] = {"auto", "cpu"};
+    static const char *const devices[] = {"auto", "cpu"}, *const backgrounds[] = {"transparent",
+                                                                                  "white"};
     int made = 0;
     if (row->choice) {
         for (const char *name; (name = row->choice(made)); ++made) {
@@ -102,10 +103,13 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         return made;
     }
     switch (row->kind) {
-    case OPTION_NAME: /* the only name without a list of values */
-        assert_string_equal(row->name, "device");
-        for (; made < 2; ++made) snprintf(texts[made], TEXT, "%s", devices[made]);
+    case OPTION_NAME: { /* the only names without a list of values */
+        const bool is_device = strcmp(row->name, "device") == 0;
+        if (!is_device) assert_string_equal(row->name, "background");
+        for (; made < 2; ++made)
+            snprintf(texts[made], TEXT, "%s", (is_device ? devices : backgrounds)[made]);
         return made;
+    }
     case OPTION_TEXT:
         assert_string_equal(row->name, "photon-map");
         snprintf(texts[0], TEXT, "%s", map_path);

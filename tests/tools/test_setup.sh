@@ -34,9 +34,21 @@ expect_exit 1 setup_packages build # our apt-get installs nothing
 expect_says err "still not found"
 expect_says calls "update"
 expect_says calls "ninja-build gcc"
+expect_true "Draco is installed with the compiler that it needs" grep -q 'g++.*libdraco-dev' calls
 expect_true "installed packages are not installed again" test "$(grep -cw cmake calls)" = 0
 expect_empty out
 
+# The output of apt-get is shown only if it fails.
+setup_installed() { [[ -e calls ]]; }
+rm -f calls
+printf '#!/bin/sh\necho "$@" >>%s/calls\necho "debconf: unable to initialize frontend" >&2\nexit ${apt_status-0}\n' "$scratch" >bin/apt-get
+expect_exit 0 setup_step "packages" setup_packages build
+expect_true "nothing alarming is printed" test "$(grep -c debconf err)" = 0
+expect_says err "== packages: "
+rm -f calls
+apt_status=1 expect_exit 1 setup_step "packages" setup_packages build
+expect_says err "debconf"
+expect_says err "== packages: failed after"
 rm -f calls
 setup_installed() { true; }
 expect_exit 0 setup_packages build tests ci
@@ -56,6 +68,7 @@ cp "$source_folder"/tools/quickstart checkout/tools
     echo 'setup_build() { mkdir -p "$root/build/bin" && ln -sf "$(type -P true)" "$root/build/bin/kandela"; }'
 } >>checkout/tools/setup.sh
 printf '#!/bin/sh\necho "$@" >&2\n' >bin/cmake
+touch box.obj
 expect_exit 0 checkout/tools/quickstart --cuda-all box.obj
 expect_says err "-DKD_CUDA=ON -DKD_CUDA_ARCHITECTURES=all -DCMAKE_CUDA_COMPILER=/here/nvcc"
 for arguments in "--cuda box.obj" "box.obj"; do
@@ -63,6 +76,20 @@ for arguments in "--cuda box.obj" "box.obj"; do
     expect_exit 0 checkout/tools/quickstart $arguments
     expect_true "KD_CUDA is not set without a GPU: $arguments" test "$(grep -c KD_CUDA err)" = 0
 done
+for text in "== packages: " "== configure: " "== build: "; do expect_says err "$text"; done
+# A file that does not exist is reported before anything is installed or built.
+for arguments in "absent.obj" "--cuda-all --quick absent.obj" "--spp 4 absent.obj -o new.png" "box.obj --env absent.hdr"; do
+    # shellcheck disable=SC2086
+    expect_exit 3 checkout/tools/quickstart $arguments
+    expect_true "one line: $(cat err)" test "$(wc -l <err)" = 1
+    expect_says err "absent."
+done
+for arguments in "gen:blob:100 --spp 4" "--spp 4 box.obj -o new.png"; do
+    # shellcheck disable=SC2086
+    expect_exit 0 checkout/tools/quickstart $arguments
+done
+expect_exit 0 checkout/tools/quickstart --cuda-all --help
+expect_says out "usage: tools/quickstart"
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
 
 for script in quickstart check; do

@@ -27,7 +27,7 @@ expect_rejected 'unexpected argument "extra"' info extra
 expect_rejected 'unknown option -Z; --help=all lists all options' info -Z
 expect_rejected 'expected a whole number' info --threads 5000
 expect_rejected 'expected daily or all' info --help=everything
-KANDELA_NUM_THREADS=lots refused 'KANDELA_NUM_THREADS=lots' info
+KANDELA_NUM_THREADS=lots expect_rejected 'KANDELA_NUM_THREADS=lots' info
 
 # Words known from other programs: the message suggests the right ones.
 expect_rejected '"bunny.obj" is not a command; to render it, run "kandela render bunny.obj"' bunny.obj
@@ -43,7 +43,10 @@ expect_rejected 'long options begin with two dashes: --spp' render scene.json -s
 expect_rejected 'unknown option -t; use --threads instead' render scene.json -t 4
 expect_rejected 'unknown option --gpu; use --device cuda:0 instead' render scene.json --gpu
 expect_rejected 'unexpected argument "+W640"; use --width instead' render scene.json +W640 +H480
-expect_rejected 'unknown option --format: the suffix of the file of --output sets the format' render a.json --format png
+expect_rejected 'unknown option --file-format: the suffix of the file of --output sets the format' render a.json --file-format png
+expect_rejected '--format sets the format of -o -; that of a file is set by its suffix' render a.json --format png
+expect_rejected '-o - can be given only once' render a.json -o - -o -
+expect_rejected '--format tga: expected png' render a.json -o - --format tga
 # this command has no --spp
 expect_rejected 'unknown option --samples; --help=all lists all options' check --samples 4 a.obj
 
@@ -128,6 +131,10 @@ words=$(bash -c '. ./words.bash; COMP_WORDS=(kandela "") COMP_CWORD=1; _kandela
 for verb in $verbs; do
     expect_true "completion offers $verb" grep -qw "$verb" <<<"$words"
 done
+words=$(bash -c '. ./words.bash; COMP_WORDS=(kandela bench "") COMP_CWORD=2; _kandela
+    echo "${COMPREPLY[@]}"')
+expect_true "completion offers the names of benchmarks: $words" test "$words" = \
+    "points knn build trace load photons frame scaling changes calls compare report"
 if command -v groff >/dev/null; then
     for page in page.1 page.*.1; do
         groff -man -Tutf8 -ww "$page" >page.text 2>warnings

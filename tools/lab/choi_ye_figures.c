@@ -52,7 +52,7 @@ static kd_status draw_rays(const char *path, const tritree *tree, const bench_ra
     KD_TRY_GOTO(trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL));
     for (uint64_t i = 0; i < rays->count; ++i)
         for (int c = 0; c < 3; ++c) planes[c][i] = shade_of(tree, rays->rays[i], hits[i]);
-    const image_encoding encoding = {0, KD_TONEMAP_LINEAR};
+    const image_encoding encoding = {.tonemap = KD_TONEMAP_LINEAR};
     KD_TRY_GOTO(image_write(&picture, path, &encoding));
 done:
     memory_free(hits);

@@ -345,6 +345,7 @@ const subcommand command_bench = {
                    "before they are timed.",
     .items_heading = "Benchmarks and actions",
     .items = benchmarks,
+    .first_is_item = true,
     .examples = examples,
     .groups = groups,
     .run = run,

@@ -170,7 +170,8 @@ static kd_status judge(measurement *out, const laboratory *work, const render_re
     KD_TRY(compare_images(&out->rmse, &seen->picture, truth, COMPARE_RMSE, 1, NULL));
     picture_name(file, contender, out->gather);
     KD_TRY(report_path(work, path, file));
-    const image_encoding encoding = {work->base.exposure, work->base.tonemap};
+    const image_encoding encoding = {.exposure = work->base.exposure,
+                                     .tonemap = work->base.tonemap};
     return image_write(&seen->picture, path, &encoding);
 }
 

@@ -171,7 +171,7 @@ static kd_status draw_scan(const char *path, const vec3 *points, uint64_t count)
         for (int i = 0; i < WIDTH * HEIGHT; ++i) planes[c][i] = 1;
     }
     splat(planes, points, count);
-    const image_encoding encoding = {0, KD_TONEMAP_LINEAR};
+    const image_encoding encoding = {.tonemap = KD_TONEMAP_LINEAR};
     KD_TRY_GOTO(image_write(&picture, path, &encoding));
 done:
     image_close(&picture);

@@ -18,6 +18,7 @@ typedef struct subcommand {
     const char *description; /* paragraphs separated by an empty line */
     const char *items_heading;  /* such as "Metrics"; NULL: no items */
     const help_pair *items;     /* actions, metrics, ... that the description refers to */
+    bool first_is_item;         /* the first argument is the first word of an item */
     const help_pair *examples;  /* command lines, and what they do */
     const option_group *groups; /* terminated by heading NULL; neighbours may share a heading */
     bool brief;                 /* --help lists the daily options only; --help=all lists all */

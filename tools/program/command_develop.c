@@ -11,10 +11,12 @@
 typedef struct develop_values {
     general_options general;
     option_list outputs;
+    char format[8];
     float exposure; /* NAN: automatic */
     kd_tonemap tonemap;
     bool denoise, merge;
     const char *layer;
+    const char *background; /* NULL: the file stores the coverage */
     int32_t crop[4], size[2];
 } develop_values;
 
@@ -41,10 +43,8 @@ static kd_status check_line(developing *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->paths[0], ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    for (int i = 0; i < outputs->count; ++i) {
-        KD_TRY(image_writable(outputs->items[i]));
-        KD_TRY(output_check(outputs->items[i]));
-    }
+    KD_TRY(output_pictures(outputs, work->values.format, false));
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(output_check(outputs->items[i]));
     if (work->values.denoise) KD_TRY(denoise_check());
     for (int i = 0; i < work->path_count; ++i) KD_TRY(output_check_input(work->paths[i]));
     return KD_OK;
@@ -60,7 +60,8 @@ static kd_status change(image *image, const option_line *line, const develop_val
 }
 
 static kd_status write_files(const image *image, const develop_values *values) {
-    image_encoding encoding = {values->exposure, values->tonemap};
+    image_encoding encoding = {.exposure = values->exposure, .tonemap = values->tonemap};
+    if (values->background) KD_TRY(image_background_read(&encoding.background, values->background));
     bool shown = false;
     for (int i = 0; i < values->outputs.count; ++i)
         shown |=
@@ -73,7 +74,7 @@ static kd_status write_files(const image *image, const develop_values *values) {
     }
     for (int i = 0; i < values->outputs.count; ++i)
         KD_TRY(image_write(image, values->outputs.items[i], &encoding));
-    for (int i = 0; i < values->outputs.count; ++i) puts(values->outputs.items[i]);
+    output_print_names(&values->outputs);
     return KD_OK;
 }
 
@@ -120,6 +121,9 @@ static const option_row rows[] = {
     {OPTION_ROW(develop_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "PICTURE.png",
      .help = "picture to write (repeatable)"},
+    {OPTION_ROW(develop_values, "format", OPTION_NAME, format), .argument = "NAME",
+     .choice = image_format_name, .initial = "png", .by_build = true,
+     .help = "format of the picture that -o - writes to standard output"},
     {OPTION_ROW(develop_values, "exposure", OPTION_FLOAT, exposure), .argument = "STOPS",
      .initial = "0", .automatic = "auto", .minimum = -64, .maximum = 64, .unit = "stops",
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
@@ -129,6 +133,10 @@ static const option_row rows[] = {
      .help = "read this layer, part or channel of an .exr file as its colours"},
     {OPTION_ROW(develop_values, "merge", OPTION_FLAG, merge),
      .help = "put the parts of a picture together: .exr files of render --crop"},
+    {OPTION_ROW(develop_values, "background", OPTION_TEXT, background), .argument = "COLOUR",
+     .initial = "transparent",
+     .help = "behind everything, in 8-bit pictures: transparent, #rrggbb, r,g,b (0 to 1), white, "
+             "grey or black"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),
      .help =
          "denoise with Open Image Denoise, guided by albedo and normals if the picture has them"},

@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "core/system/machine.h"
 #include "core/system/process.h"
+#include "distributed/render/shared_scene.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/api/stats.h"
@@ -43,7 +44,9 @@ typedef struct rendering {
     render_result result;
     job_control job;
     double started; /* by timing_now() */
-    bool rendered;  /* all ranks have finished rendering, or all were interrupted */
+    sequence_animations animations;
+    bool interrupted; /* in the current frame */
+    bool rendered;    /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
     ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
@@ -77,7 +80,7 @@ static kd_status name_files(rendering *work, int32_t number) {
     const char *stats = work->values.stats;
     char *stats_name = work->names[OPTION_LIST_ITEMS];
     for (int i = 0; i < outputs->count; ++i) {
-        if (is_sequence(work)) {
+        if (is_sequence(work) && !file_is_stdout(work->patterns.items[i])) {
             KD_TRY(sequence_name(work->names[i], sizeof work->names[i], work->patterns.items[i],
                                  number));
             outputs->items[i] = work->names[i];
@@ -122,7 +125,10 @@ static kd_status check_line(rendering *work, const option_line *line) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    for (int i = 0; i < outputs->count; ++i) KD_TRY(image_writable(outputs->items[i]));
+    KD_TRY(output_pictures(outputs, work->values.format, is_sequence(work)));
+    if (is_sequence(work)) sequence_take(&work->animations, outputs);
+    const option_list *animations = &work->animations.names;
+    for (int i = 0; i < animations->count; ++i) KD_TRY(output_check(animations->items[i]));
     KD_TRY(check_frames(work));
     KD_TRY(name_files(work, work->values.frames[0]));
     KD_TRY(output_check_input(work->path));
@@ -147,6 +153,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
     for (int i = 0; i < 2; ++i) {
         const double *origin = scene_origin(work->loaded);
         camera *view = &work->ends[i];
+        if (values->side) KD_TRY(render_values_view_side(&timed, line, work->loaded, view));
         const camera_values before = camera_values_of(view, origin);
         render_values render = {.view = before};
         KD_TRY(option_line_apply(line, &render));
@@ -174,7 +181,7 @@ static kd_status set_options(rendering *work, const option_line *line,
     render_values reduced = chosen;
     KD_TRY(option_line_apply(line, &chosen));
     if (quick) {
-        render_values_quicken(&reduced.render);
+        render_values_quicken(&reduced.render, chosen.render.integrator);
         KD_TRY(option_line_apply(line, &reduced));
         render_values_say_reduced(&chosen.render, &reduced.render);
         chosen = reduced;
@@ -187,22 +194,30 @@ static kd_status set_options(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-/* Writes all images; also called during rendering. */
-static kd_status write_files(void *context, const render_result *result) {
-    const rendering *work = (const rendering *)context;
+static kd_status write_images(rendering *work, const render_result *result, bool finished) {
     const image_encoding encoding = {.exposure = work->values.render.exposure,
-                                     .tonemap = work->values.render.tonemap};
+                                     .tonemap = work->values.render.tonemap,
+                                     .background = result->background};
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
-        KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+        if (finished || !file_is_stdout(outputs->items[i]))
+            KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+    if (finished && !work->interrupted) /* complete frames only */
+        KD_TRY(
+            sequence_add(&work->animations, work->values.frame_rate, &result->picture, &encoding));
     return KD_OK;
+}
+
+/* Called during rendering. */
+static kd_status write_unfinished(void *context, const render_result *result) {
+    return write_images((rendering *)context, result, false);
 }
 
 /* If no exposure is given, derives it from the image: once, for all files and frames. */
 static kd_status set_exposure(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     float *stops = &work->values.render.exposure;
-    bool shown = false;
+    bool shown = work->animations.names.count > 0;
     if (isnan(*stops)) *stops = work->first_stops;
     for (int i = 0; i < outputs->count; ++i) /* image_writable has checked the format */
         shown |= image_format_find(outputs->items[i])->display;
@@ -226,29 +241,32 @@ static kd_status write_pictures(rendering *work) {
     KD_TRY(denoise(work));
     KD_TRY(set_exposure(work));
     job_stage_begin(&work->job, "write", outputs->count);
-    const kd_status status = write_files(work, &work->result);
+    const kd_status status = write_images(work, &work->result, true);
     job_stage_end(&work->job);
     progress_close();
-    for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
+    if (status == KD_OK) output_print_names(outputs);
     return status;
 }
 
 static void say_result(const rendering *work) {
     const render_result *result = &work->result;
-    const double seconds = job_seconds(&work->job, "render");
+    const double seconds = timing_now() - work->started,
+                 rays = (double)(result->frame.rays + result->frame.photon_rays);
     char photons[80] = "";
     if (result->frame.photons_emitted)
         snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
                  result->frame.photons_stored, result->frame.caustics_stored);
-    general_note("%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays "
-                 "in %.2f s",
-                 work->values.render.integrator, result->device_used.name, result->triangle_count,
-                 result->tree_builder, result->tree.depth, photons, result->samples_done,
-                 (double)result->frame.rays * 1e-6, seconds);
+    general_note(
+        "%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays in "
+        "%.2f s",
+        work->values.render.integrator, result->device_used.name, result->triangle_count,
+        result->tree_builder, result->tree.depth, photons, result->samples_done, rays * 1e-6,
+        seconds);
 }
 
 static kd_status keep_result(rendering *work, bool interrupted) {
     const kd_render_options *options = &work->values.render;
+    work->interrupted = interrupted;
     if (interrupted) general_note("interrupted; the partial result is saved");
     KD_TRY(write_pictures(work));
     say_result(work);
@@ -294,14 +312,7 @@ static kd_status consider_plan(rendering *work) {
                      " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan || work->comm.rank > 0) return KD_OK;
-    for (int i = 0; i < plan.count; ++i)
-        printf("%s%-*s %14" PRIu64 "\n", plan.rows[i].on_device ? "device " : "",
-               plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
-    printf("%-25s %14" PRIu64 "\n", "total", plan.total);
-    if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
-    if (integrator_find(values->render.integrator)->batches_max)
-        printf("%-25s %14d\n", "batches", batches);
-    if (choice->rank_count > 1) render_values_print_choice(values, &view, choice);
+    render_values_print_plan(values, &plan, &view, choice);
     return KD_OK;
 }
 
@@ -319,9 +330,13 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
         keeping->done_with = &work->done_with;
     if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
-    keeping->title = values->outputs.items[0];
-    if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
-    const char *picture = values->outputs.items[0];
+    keeping->title = values->outputs.count ? values->outputs.items[0] : work->path;
+    const bool requested = values->resume || values->save_seconds > 0;
+    if (!progressive && !requested) return KD_OK;
+    const char *picture = output_first_file(&values->outputs);
+    KD_REQUIRE(picture || !requested, KD_ERROR_USAGE,
+               "--resume and --save-every need a picture that is a file; add -o FILE");
+    if (!picture) return KD_OK;
     const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
     KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
                picture);
@@ -330,42 +345,9 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     keeping->state = work->state;
     keeping->state_if_cut = !chosen;
     keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
-    keeping->show = write_files;
+    keeping->show = write_unfinished;
     keeping->context = work;
     return KD_OK;
-}
-
-/* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
-   may not have access to them. */
-static kd_status load_scene(rendering *work, kd_render_options *from_file) {
-    ranks *comm = &work->comm;
-    uint64_t count = 0;
-    if (!ranks_shared(comm))
-        return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                    &work->job);
-    if (comm->rank == 0) {
-        file_view map;
-        file_bundle_pack();
-        KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                    &work->job));
-        const char *path = work->values.render.photon_map;
-        if (!path) path = from_file->photon_map;
-        if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
-        if (path) file_close(&map);
-        KD_TRY(file_bundle_seal(&work->bundle));
-    }
-    count = work->bundle.count;
-    KD_TRY(ranks_broadcast(comm, &count, sizeof count));
-    if (comm->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
-    work->bundle.count = count;
-    KD_TRY(ranks_broadcast(comm, work->bundle.bytes, count));
-    if (comm->rank == 0) {
-        file_bundle_close(&work->bundle);
-        return KD_OK;
-    }
-    file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
-    return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                &work->job);
 }
 
 /* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
@@ -373,7 +355,12 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
     scene_close(work->loaded);
     work->loaded = NULL;
-    const kd_status loaded = load_scene(work, from_file);
+    const scene_request request = {.path = work->path,
+                                   .environment = work->values.environment,
+                                   .photon_map = work->values.render.photon_map,
+                                   .from_file = from_file,
+                                   .job = &work->job};
+    const kd_status loaded = scene_open_shared(&work->loaded, &work->comm, &work->bundle, &request);
     KD_TRY(context_init_end(&work->devices, &work->job));
     KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
@@ -422,15 +409,8 @@ static void open_progress(rendering *work) {
                   &work->job);
 }
 
-static kd_status render(rendering *work, const option_line *line) {
-    KD_TRY(check_line(work, line));
-    interrupt_watch(&work->job, true);
-    open_progress(work);
-    kd_render_options from_file;
-    kd_render_options_default(&from_file);
-    from_file.frame = work->values.render.frame;
-    render_options_take_input(&from_file, &work->values.render);
-    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+static kd_status render_sequence(rendering *work, const option_line *line,
+                                 kd_render_options *from_file) {
     const render_values requested = work->values;
     for (int32_t number = requested.frames[0]; number <= requested.frames[1]; ++number) {
         if (number > requested.frames[0]) { /* restore the options of the command line */
@@ -445,10 +425,24 @@ static kd_status render(rendering *work, const option_line *line) {
             job_init(&work->job); /* each image has its own timing */
             open_progress(work);
         }
-        from_file.frame = (float)number;
-        KD_TRY(render_frame(work, line, &from_file));
+        from_file->frame = (float)number;
+        KD_TRY(render_frame(work, line, from_file));
     }
     return KD_OK;
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->job, true);
+    open_progress(work);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    from_file.frame = work->values.render.frame;
+    render_options_take_input(&from_file, &work->values.render);
+    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+    const kd_status status = render_sequence(work, line, &from_file);
+    if (status == KD_OK || status == KD_INTERRUPTED) KD_TRY(sequence_finish(&work->animations));
+    return status;
 }
 
 /* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
@@ -468,6 +462,7 @@ static kd_status run(const option_line *line) {
     static rendering work; /* static, because a late signal may still access its job */
     work.started = timing_now();
     work.first_stops = NAN;
+    work.values.frame_rate = FRAME_RATE;
     job_init(&work.job);
     KD_TRY(ranks_open(&work.comm));
     const kd_status status = render(&work, line);
@@ -476,6 +471,7 @@ static kd_status run(const option_line *line) {
     progress_close();
     end_ranks(&work.comm, status, work.rendered);
     ranks_close(&work.comm);
+    sequence_close(&work.animations);
     render_close(&work.result);
     scene_close(work.loaded);
     file_bundle_unpack(NULL);

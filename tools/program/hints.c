@@ -70,7 +70,7 @@ const option_hint option_hints[] = {
     {"--report", "--html --page"},
     /* names that are no option, or no option of a command */
     {"the suffix of the file of --output sets the format",
-     "--format --file-format --render-format --output-format"},
+     "--file-format --render-format --output-format"},
     {"name the scene without an option", "--scene --input --file --mesh --model -i +I"},
     {"pictures in 8-bit formats are always encoded as sRGB; --exposure brightens them", "--gamma"},
     {"Kandela never opens a window, so this option is not needed", "--background --headless -b"},

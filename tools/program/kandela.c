@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/system/files.h"
 #include "core/system/process.h"
+#include "tools/commit.h"
 #include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/pages.h"
@@ -64,7 +65,7 @@ static kd_status run_command(int argc, char **argv) {
 }
 
 static void print_version(void) {
-    printf("kandela %s\n", kd_version());
+    printf("kandela %s (%s, commit %s)\n", kd_version(), KD_VERSION_STATE, KD_COMMIT);
     info_compiled(stdout);
 }
 

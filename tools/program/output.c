@@ -2,6 +2,8 @@
    inputs. */
 #include "tools/program/output.h"
 #include "core/files/file.h"
+#include "core/image/animation.h"
+#include "core/image/formats.h"
 #include "core/memory.h"
 #include "core/system/files.h"
 #include <errno.h>
@@ -155,7 +157,48 @@ static kd_status claim_and_try(const char *path, const char *target) {
     return KD_OK;
 }
 
+bool output_is_animation(const char *path) {
+    return animation_has_suffix(path) && !strchr(path, '#');
+}
+
+/* Returns true if the suffix is only that of an animation. */
+static bool is_never_still(const char *path) {
+    return animation_has_suffix(path) && !image_format_find(path);
+}
+
+static kd_status check_format(const char *path, bool frames) {
+    if (frames && output_is_animation(path)) return animation_check(path);
+    KD_REQUIRE(!is_never_still(path), KD_ERROR_USAGE, "%s: %s", path,
+               frames ? "an animation is one file; leave out the #"
+                      : "an animation needs its frames; set --frames A-B");
+    return image_writable(path);
+}
+
+kd_status output_pictures(const option_list *outputs, const char *format, bool frames) {
+    int standard = 0;
+    for (int i = 0; i < outputs->count; ++i)
+        standard += strcmp(outputs->items[i], FILE_STDOUT) == 0;
+    KD_REQUIRE(standard || !*format, KD_ERROR_USAGE,
+               "--format sets the format of -o -; that of a file is set by its suffix");
+    KD_REQUIRE(standard <= 1, KD_ERROR_USAGE, "-o - can be given only once");
+    if (standard) KD_TRY(image_use_stdout(*format ? format : "png"));
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(check_format(outputs->items[i], frames));
+    return KD_OK;
+}
+
+void output_print_names(const option_list *outputs) {
+    for (int i = 0; i < outputs->count; ++i)
+        if (!file_is_stdout(outputs->items[i])) puts(outputs->items[i]);
+}
+
+const char *output_first_file(const option_list *outputs) {
+    for (int i = 0; i < outputs->count; ++i)
+        if (!file_is_stdout(outputs->items[i])) return outputs->items[i];
+    return NULL;
+}
+
 kd_status output_check(const char *path) {
+    if (file_is_stdout(path)) return KD_OK;
     KD_REQUIRE(path[0], KD_ERROR_USAGE, "the name of an output file must not be empty");
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);

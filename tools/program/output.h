@@ -3,8 +3,25 @@
    by directory and name. Devices and pipes are exempt. */
 #ifndef KD_TOOLS_PROGRAM_OUTPUT_H
 #define KD_TOOLS_PROGRAM_OUTPUT_H
+#include "core/option.h"
 #include "core/status.h"
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Tests the names of pictures to write before anything is opened; FILE_STDOUT
+   (core/files/file.h) becomes standard output, in the format of this name, "": png. `frames`: a
+   sequence is rendered, in which output_is_animation applies. */
+kd_status output_pictures(const option_list *outputs, const char *format, bool frames);
+
+/* Returns true if the output of a sequence is one file for all frames: .webp, .gif or .mp4, without
+   a '#' for the number of the frame. */
+bool output_is_animation(const char *path);
+
+/* Prints the names of the pictures that have been written. */
+void output_print_names(const option_list *outputs);
+
+/* Returns the first picture that is a file; NULL if there is none. */
+const char *output_first_file(const option_list *outputs);
 
 /* Replaces directory and suffix: "scenes/box.json" becomes "box.png". ':' and other characters
    that are unsuitable in file names become '-'. */

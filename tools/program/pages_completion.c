@@ -2,6 +2,7 @@
    otherwise file names. */
 #include "tools/program/pages.h"
 #include <stdio.h>
+#include <string.h>
 
 static void print_command(FILE *stream, const subcommand *command) {
     fprintf(stream, "    %s)\n        case \"$previous\" in\n", command->name);
@@ -19,7 +20,14 @@ static void print_command(FILE *stream, const subcommand *command) {
     for (const option_group *group = command->groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));)
             fprintf(stream, "--%s ", row->name);
-    fputs("\"; [[ $current == -* ]] || words= ;;\n        esac ;;\n", stream);
+    fputs("\"; [[ $current == -* ]] || words= ;;\n        esac", stream);
+    if (command->first_is_item) {
+        fputs("\n        ((COMP_CWORD > 2)) || [[ $current == -* ]] || words=\"", stream);
+        for (const help_pair *item = command->items; item->name; ++item)
+            fprintf(stream, "%.*s ", (int)strcspn(item->name, " "), item->name);
+        fputs("\"", stream);
+    }
+    fputs(" ;;\n", stream);
 }
 
 static void print_names(FILE *stream) {

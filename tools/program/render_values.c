@@ -3,6 +3,7 @@
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
+#include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
 #include <inttypes.h>
@@ -12,13 +13,20 @@ static const option_row output_rows[] = {
     {OPTION_ROW(render_values, "output", OPTION_LIST, outputs), .short_name = 'o',
      .argument = "FILE", .choice = image_format_suffix, .initial = "SCENE.png", .daily = true,
      .help = "picture to write (repeatable)"},
+    {OPTION_ROW(render_values, "format", OPTION_NAME, format), .argument = "NAME",
+     .choice = image_format_name, .initial = "png", .by_build = true,
+     .help = "format of the picture that -o - writes to standard output"},
     {OPTION_ROW(render_values, "quick", OPTION_FLAG, quick), .daily = true,
-     .help = "preview: at most 320x320 pixels, 4 spp, 50000 photons"},
+     .help = "preview: at most 320x320 pixels, 4 spp, 4 passes, 50K photons"},
     {OPTION_ROW(render_values, "denoise", OPTION_FLAG, denoise), .daily = true,
      .help = "denoise the finished picture with Open Image Denoise"},
     {OPTION_ROW(render_values, "frames", OPTION_INT32, frames), .argument = "A-B", .count = 2,
      .minimum = 0, .maximum = 1000000, .separator = '-',
      .help = "render frames A to B of an animation; #### in a file name stands for the number"},
+    {OPTION_ROW(render_values, "frame-rate", OPTION_DOUBLE, frame_rate), .argument = "N",
+     .initial = "24", .minimum = 0.1, .maximum = 1000, .unit = "frames per second",
+     .help = "with --frames: rate of .gif, .mp4 and, if no # is in the name, .webp files of all "
+             "frames"},
     {OPTION_ROW(render_values, "turntable", OPTION_FLAG, turntable),
      .help = "with --frames: turn the camera once around the point it looks at"},
     {OPTION_ROW(render_values, "stats", OPTION_TEXT, stats), .argument = "FILE.json", .daily = true,
@@ -39,6 +47,9 @@ static const option_row scene_rows[] = {
      .help = "light the scene with this latitude-longitude image"},
     {OPTION_ROW(render_values, "camera", OPTION_TEXT, camera_name), .argument = "NAME|N",
      .initial = "the first", .help = "camera of a glTF file, by name or by number from 0"},
+    {OPTION_ROW(render_values, "view", OPTION_CHOICE, side), .argument = "SIDE", .initial = "scene",
+     .choice = scene_side_name,
+     .help = "see the whole scene from this side; scene: by its own camera"},
     {OPTION_ROW(render_values, "placements", OPTION_CHOICE, instances), .argument = "MODE",
      .initial = "auto", .choice = render_instancing_name,
      .help = "keep instances, or copy their meshes; auto: copy if that takes at most 1/8 of the "
@@ -109,9 +120,17 @@ const help_pair render_examples[] = {
      "render caustics by progressive photon mapping, for one minute"},
     {NULL, NULL}};
 
-enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
+enum {
+    QUICK_SIDE = 320,
+    QUICK_SPP = 4,
+    QUICK_PHOTONS = 50000,
+    QUICK_GATHER_RAYS = 4,
+    QUICK_PASSES = 4
+};
 
-void render_values_quicken(kd_render_options *options) {
+void render_values_quicken(kd_render_options *options, const char *method) {
+    const bool progressive = integrator_find(method)->pass != NULL; /* photons in each pass */
+    const uint64_t photons = progressive ? QUICK_PHOTONS / QUICK_PASSES : QUICK_PHOTONS;
     const int32_t side = options->width > options->height ? options->width : options->height;
     if (side > QUICK_SIDE) {
         int32_t *const pixels[] = {&options->width,   &options->height,  &options->crop[0],
@@ -124,9 +143,10 @@ void render_values_quicken(kd_render_options *options) {
         }
     }
     if (options->spp > QUICK_SPP) options->spp = QUICK_SPP;
-    if (options->photons > QUICK_PHOTONS) options->photons = QUICK_PHOTONS;
-    if (options->caustic_photons > QUICK_PHOTONS) options->caustic_photons = QUICK_PHOTONS;
-    if (options->media_photons > QUICK_PHOTONS) options->media_photons = QUICK_PHOTONS;
+    if (options->passes > QUICK_PASSES) options->passes = QUICK_PASSES;
+    if (options->photons > photons) options->photons = photons;
+    if (options->caustic_photons > photons) options->caustic_photons = photons;
+    if (options->media_photons > photons) options->media_photons = photons;
     if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
 }
 
@@ -144,7 +164,10 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     if (full->width != quick->width || full->height != quick->height)
         snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
                  full->width, full->height);
-    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
+    if (integrator_find(full->integrator)->pass)
+        add_reduced(text, sizeof text, (uint64_t)full->passes, (uint64_t)quick->passes, "passes");
+    else
+        add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
     if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
         add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
         add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
@@ -156,8 +179,8 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     general_note("quick:%s", text[0] ? text : " options are not reduced");
 }
 
-void render_values_print_choice(const render_values *values, const scene_view *view,
-                                const maps_choice *choice) {
+static void print_choice(const render_values *values, const scene_view *view,
+                         const maps_choice *choice) {
     const kd_render_options *options = &values->render;
     printf("%-25s %14d\n", "ranks", choice->rank_count);
     printf("%-25s %14" PRIu64 "\n", "bytes sent per rank",
@@ -169,6 +192,18 @@ void render_values_print_choice(const render_values *values, const scene_view *v
     for (int i = RANK_MAPS_WHOLE; i < RANK_MAPS; ++i)
         if (choice->sent[i])
             printf("sent with photons %-7s %14" PRIu64 "\n", rank_maps_name(i), choice->sent[i]);
+}
+
+void render_values_print_plan(const render_values *values, const render_plan *plan,
+                              const scene_view *view, const maps_choice *choice) {
+    for (int i = 0; i < plan->count; ++i)
+        printf("%s%-*s %14" PRIu64 "\n", plan->rows[i].on_device ? "device " : "",
+               plan->rows[i].on_device ? 18 : 25, plan->rows[i].name, plan->rows[i].bytes);
+    printf("%-25s %14" PRIu64 "\n", "total", plan->total);
+    if (plan->device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan->device_total);
+    if (integrator_find(values->render.integrator)->batches_max)
+        printf("%-25s %14d\n", "batches", values->render.batches);
+    if (choice->rank_count > 1) print_choice(values, view, choice);
 }
 
 camera_values camera_values_of(const camera *view, const double origin[3]) {
@@ -194,4 +229,15 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
     view->lens_radius = after->lens_radius;
     view->focus_distance = after->focus_distance;
     view->tall = after->tall;
+}
+
+kd_status render_values_view_side(const render_values *values, const option_line *line,
+                                  const scene *scene, camera *view) {
+    render_values given = {.view = camera_values_of(view, scene_origin(scene))};
+    KD_TRY(option_line_apply(line, &given));
+    view->fov_degrees = given.view.fov_degrees;
+    view->up = given.view.up;
+    scene_view_from(scene, values->side, (float)values->render.width / (float)values->render.height,
+                    view);
+    return KD_OK;
 }

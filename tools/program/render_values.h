@@ -8,6 +8,8 @@
 #include <kandela/render.h>
 
 struct maps_choice;
+struct scene;
+struct render_plan;
 struct scene_view;
 
 /* The fields of a camera that options set. Positions are in the coordinates of the scene's files;
@@ -18,17 +20,22 @@ typedef struct camera_values {
     float fov_degrees, lens_radius, focus_distance, tall;
 } camera_values;
 
+#define FRAME_RATE 24 /* default of render_values.frame_rate */
+
 typedef struct render_values {
     general_options general;
     kd_render_options render;
     camera_values view;
     option_list outputs;
+    char format[8];          /* of a picture on standard output; empty: png */
     const char *environment; /* replaces the scene's environment; NULL: keep it */
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
     int32_t progress;        /* progress_mode */
+    int32_t side;            /* scene_side_name; 0: the camera of the scene */
     int32_t instances;       /* render_instancing */
+    double frame_rate;       /* of animations, frames per second */
     int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: unlimited */
@@ -44,11 +51,16 @@ camera_values camera_values_of(const camera *view, const double origin[3]);
 void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
                          const double origin[3]);
 
-/* Reduces image size, samples and photons for a fast preview. */
-void render_values_quicken(kd_render_options *options);
-/* Prints the bytes that each rank sends, and how photons are distributed. */
-void render_values_print_choice(const render_values *values, const struct scene_view *view,
-                                const struct maps_choice *choice);
+/* Sees the scene from the side of --view, with the field of view of the command line. */
+kd_status render_values_view_side(const render_values *values, const option_line *line,
+                                  const struct scene *scene, camera *view);
+
+/* Reduces image size, samples, passes and photons for a fast preview by the integrator `method`. */
+void render_values_quicken(kd_render_options *options, const char *method);
+/* Prints the bytes that a rendering needs and, if there are ranks, those that each of them sends,
+   and how photons are distributed. */
+void render_values_print_plan(const render_values *values, const struct render_plan *plan,
+                              const struct scene_view *view, const struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 
