@@ -107,6 +107,7 @@ kd_status image_fill(image *part) {
     part->corner[0] = part->corner[1] = 0;
     return KD_OK;
 }
+
 static const char *stdout_suffix = ""; /* suffix of the format of pictures on standard output */
 
 const image_format *image_format_find(const char *path) {
