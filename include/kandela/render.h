@@ -135,6 +135,11 @@ typedef struct kd_render_options {
                                     KD_ERROR_MEMORY. Scene files cannot set this option */
     int32_t max_specular; /* maximum number of mirror reflections and refractions in smooth glass of
                              a path, less its other scattering events; 0: no limit but max_depth */
+    const char
+        *clip; /* animation of glTF files, by name or by number from 0, owned by the caller; it is
+                  evaluated when the scene is opened, at the time `frame` / `fps`; "": the first
+                  one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
+    float fps; /* frames per second of glTF animations */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

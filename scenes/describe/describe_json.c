@@ -265,6 +265,8 @@ static kd_status read_draft(scene_draft *out, const cJSON *root, const describe_
     memset(&reader, 0, sizeof reader);
     reader.draft = out;
     reader.frame = (double)options->frame;
+    reader.clip = options->clip;
+    reader.seconds = (double)options->frame / (double)options->fps;
     reader.path = source->path;
     reader.load = source->load;
     reader.caller_meshes = source->caller_meshes;

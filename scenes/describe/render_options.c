@@ -149,6 +149,12 @@ const option_row render_input_rows[] = {
      .initial = "0", .no_key = true, FREE,
      .help = "refuse scenes whose textures need more memory (500M, 1.5G); 0: a quarter of the "
              "machine's memory"},
+    {OPTION("clip", OPTION_TEXT, clip), .argument = "NAME|N",
+     .initial = "rest pose; with --frame: the first", .no_key = true, FREE,
+     .help = "animation of glTF files, by name or by number from 0, at the time of --frame"},
+    {OPTION("fps", OPTION_FLOAT, fps), .argument = "N", .initial = "24", .minimum = 1e-3,
+     .maximum = 1e6, .unit = "frames per second", .no_key = true, FREE,
+     .help = "frames per second of glTF animations"},
     END};
 
 const option_row render_device_rows[] = {

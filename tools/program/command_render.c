@@ -430,6 +430,8 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options_default(&from_file);
     from_file.frame = work->values.render.frame;
     render_options_take_input(&from_file, &work->values.render);
+    if (!from_file.clip && (is_sequence(work) || option_line_has(line, "frame")))
+        from_file.clip = ""; /* the first animation */
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const render_values requested = work->values;
     for (int32_t number = requested.frames[0]; number <= requested.frames[1]; ++number) {
