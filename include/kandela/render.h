@@ -139,6 +139,11 @@ typedef struct kd_render_options {
                              "transparent": nothing, and A is 0; "#rrggbb", "r,g,b" (linear, 0 to
                              1), "white", "grey" or "black": a colour in 8-bit images, transparent
                              in others. The environment lights the scene in any case */
+    const char
+        *clip; /* animation of glTF files, by name or by number from 0, owned by the caller; it is
+                  evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
+                  first one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
+    float frame_rate; /* frames per second of glTF animations, and of animated images */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -198,7 +198,8 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0) -> Scene:
+def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0, clip=None, frame=1,
+               frame_rate=24) -> Scene:
     """Load a scene from a file, or create one from a description in memory.
 
     Parameters
@@ -215,6 +216,13 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
     max_texture_memory : int, optional
         Limit on the memory of all textures, in bytes, including what decoding needs; 0: a quarter
         of the machine's memory.
+    clip : str, optional
+        Animation of glTF files, by name or by number from 0; "": the first; None: none, meshes are in
+        their rest pose.
+    frame : float, optional
+        Frame at which moving meshes and instances are placed.
+    frame_rate : float, optional
+        Frames per second of glTF animations.
 
     Returns
     -------
@@ -240,6 +248,9 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
     options = _c.kd_render_options_default()
     _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
     _c.kd_render_options_set(options, "max_texture_memory", _text("max_texture_memory", max_texture_memory))
+    for name, value in (("clip", clip), ("frame", frame), ("frame_rate", frame_rate)):
+        if value is not None:
+            _c.kd_render_options_set(options, name, _text(name, value))
     if not isinstance(source, dict):
         return Scene(_c.kd_scene_load(path_text(source), options), options)
     source, meshes = dict(source), []
@@ -277,7 +288,8 @@ def _progress_bar():
 def _taken(scene, options, what):
     """Return the Scene, and its options overridden by those of the caller."""
     if not isinstance(scene, Scene):
-        reading = {name: options[name] for name in ("allow_outside", "max_texture_memory") if name in options}
+        names = ("allow_outside", "max_texture_memory", "clip", "frame", "frame_rate")
+        reading = {name: options[name] for name in names if name in options}
         scene = load_scene(scene, **reading)
     taken = scene._options.copy()
     for name, value in options.items():

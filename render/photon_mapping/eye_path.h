@@ -18,7 +18,6 @@
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #include "accel/rays/batch.h"
 #include "photon/density/beam_radiance.h"
-#include "photon/density/estimate.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/density/media_estimate.h"
 #include "photon/emission/photon_trace.h"

@@ -131,8 +131,12 @@ static kd_status draft_parts(scene_draft *draft) {
 }
 
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
-static kd_status draft_mesh(scene_draft *draft, const char *path, job_control *job) {
-    const obj_options options = {.keep_parts = true, .recentre = true};
+static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_render_options *timed,
+                            job_control *job) {
+    const obj_options options = {.keep_parts = true,
+                                 .recentre = true,
+                                 .clip = timed->clip,
+                                 .seconds = (double)timed->frame / (double)timed->frame_rate};
     KD_TRY(mesh_load(&draft->geometry, path, &options, job));
     memcpy(draft->origin, draft->geometry.origin, sizeof draft->origin);
     KD_TRY(draft_parts(draft));
@@ -201,7 +205,7 @@ kd_status scene_open_instanced(scene **out, const char *path, const char *enviro
     if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
         KD_TRY_GOTO(describe_json_read(&draft, path, options, job));
     else {
-        KD_TRY_GOTO(draft_mesh(&draft, path, job));
+        KD_TRY_GOTO(draft_mesh(&draft, path, options, job));
         options->exposure = NAN;
     }
     if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));

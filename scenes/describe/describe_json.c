@@ -274,6 +274,8 @@ static kd_status read_draft(scene_draft *out, const json_text *text, const descr
     reader.bytes = text->count;
     reader.draft = out;
     reader.frame = (double)options->frame;
+    reader.clip = options->clip;
+    reader.seconds = (double)options->frame / (double)options->frame_rate;
     reader.path = source->path;
     reader.load = source->load;
     reader.caller_meshes = source->caller_meshes;

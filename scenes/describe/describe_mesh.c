@@ -215,7 +215,9 @@ static kd_status read_part(describe_reader *reader, const json_place *at,
     const json_place box = json_place_key(at, "box"), sphere = json_place_key(at, "sphere");
     /* a transform may bring a far file near; without one, a file of a near scene is near */
     const obj_options options = {.recentre = reader->exact || words->transform ||
-                                             words->instances || words->scatter};
+                                             words->instances || words->scatter,
+                                 .clip = reader->clip,
+                                 .seconds = reader->seconds};
     mesh_builder part;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);

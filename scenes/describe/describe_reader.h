@@ -16,6 +16,8 @@ typedef struct describe_reader {
     const char *text; /* of the description, `bytes` bytes */
     size_t bytes;
     double frame;     /* the frame to read; keyframes are evaluated at it */
+    const char *clip; /* as in obj_options */
+    double seconds;
     double origin[3]; /* subtracted from all positions in world space */
     box3 box;         /* of the meshes and instances so far, relative to the origin */
     /* Keep translations in double precision, for far scenes and files. Others are rounded to float

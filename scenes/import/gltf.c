@@ -3,22 +3,13 @@
 #include "scenes/import/gltf_parts.h"
 #include "scenes/mesh/origin.h"
 
-/* Warns of animations, which are not supported: the mesh is read in its rest pose. */
-static void motion_report(gltf_file *gltf) {
-    const cJSON *moves = cJSON_GetObjectItemCaseSensitive(gltf->root, "animations");
-    if (cJSON_GetArraySize(moves) == 0) return;
-    gltf_warn(gltf, "unsupported", &gltf->place,
-              "found %d animations; the meshes are read in their rest pose",
-              cJSON_GetArraySize(moves));
-}
-
 static kd_status parts_read(gltf_file *gltf, mesh *mesh) {
     gltf_nodes nodes = {.list = NULL};
     gltf_materials materials;
     kd_status status = KD_OK;
     memset(&materials, 0, sizeof materials);
     KD_TRY_GOTO(gltf_file_open(gltf));
-    motion_report(gltf);
+    KD_TRY_GOTO(gltf_poses_read(gltf));
     KD_TRY_GOTO(gltf_nodes_place(gltf, &nodes));
     KD_TRY_GOTO(gltf_materials_read(gltf, &materials));
     KD_TRY_GOTO(gltf_meshes_read(gltf, &nodes, &materials, mesh));
@@ -64,6 +55,7 @@ static kd_status file_read(mesh *out, const char *path, const obj_options *optio
     if (status != KD_OK) mesh_close(out);
     /* a file that is read again reports its problems then */
     if (!again) status = gltf_problems_report(&gltf, status);
+    gltf_poses_close(&gltf);
     gltf_file_close(&gltf);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);

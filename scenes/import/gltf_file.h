@@ -48,6 +48,14 @@ typedef struct gltf_view {
     uint64_t count;
 } gltf_view;
 
+/* What an animation sets of a node, in place of the file's values. */
+enum { GLTF_POSE_MOVE, GLTF_POSE_TURN, GLTF_POSE_SCALE, GLTF_POSE_PARTS };
+typedef struct gltf_pose {
+    double values[GLTF_POSE_PARTS][4]; /* translation, quaternion, scale */
+    bool given[GLTF_POSE_PARTS];
+    cJSON *weights; /* of morph targets; owned; NULL: not animated */
+} gltf_pose;
+
 /* Bits of gltf_file.said; the lower ones belong to the formats of images. */
 enum { GLTF_SAID_TARGET = 1 << 16, GLTF_SAID_JOINTS = 1 << 17 };
 
@@ -61,6 +69,7 @@ typedef struct gltf_file {
     cJSON *root;
     json_place place, extensions_place, lights_place;
     gltf_items lists[GLTF_LISTS];
+    gltf_pose *poses; /* per node; NULL: no animation is chosen */
     gltf_buffer *buffers;
     gltf_view *views;
     uint64_t bytes_available; /* size of the file and of the buffers opened so far */

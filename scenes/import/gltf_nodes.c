@@ -57,11 +57,13 @@ static transform rotation_of(const double q[4]) {
 }
 
 static kd_status local_of(gltf_file *gltf, const json_place *at, const cJSON *node,
-                          transform *local) {
+                          const gltf_pose *pose, transform *local) {
     double columns[16], move[3] = {0, 0, 0}, turn[4] = {0, 0, 0, 1}, scale[3] = {1, 1, 1};
-    bool is_given = false;
+    double *const parts[GLTF_POSE_PARTS] = {move, turn, scale};
+    bool is_given = false, is_animated = false;
+    for (int i = 0; pose && i < GLTF_POSE_PARTS; ++i) is_animated = is_animated || pose->given[i];
     KD_TRY(gltf_numbers(gltf, at, node, "matrix", 16, columns, &is_given));
-    if (is_given) {
+    if (is_given && !is_animated) {
         for (int row = 0; row < 3; ++row)
             for (int column = 0; column < 4; ++column)
                 local->m[row][column] = columns[4 * column + row];
@@ -70,6 +72,9 @@ static kd_status local_of(gltf_file *gltf, const json_place *at, const cJSON *no
     KD_TRY(gltf_numbers(gltf, at, node, "translation", 3, move, NULL));
     KD_TRY(gltf_numbers(gltf, at, node, "rotation", 4, turn, NULL));
     KD_TRY(gltf_numbers(gltf, at, node, "scale", 3, scale, NULL));
+    for (int i = 0; pose && i < GLTF_POSE_PARTS; ++i)
+        if (pose->given[i])
+            memcpy(parts[i], pose->values[i], (i == GLTF_POSE_TURN ? 4 : 3) * sizeof(double));
     *local = rotation_of(turn);
     for (int row = 0; row < 3; ++row) {
         for (int column = 0; column < 3; ++column) local->m[row][column] *= scale[column];
@@ -88,11 +93,13 @@ static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
     made->node = node;
     walk->out->list_index_of[node] = walk->out->count;
     made->light = KD_NONE;
-    KD_TRY(local_of(file, &at, from, &local));
+    const gltf_pose *pose = file->poses ? &file->poses[node] : NULL;
+    KD_TRY(local_of(file, &at, from, pose, &local));
     made->world =
         parent == KD_NONE ? local : transform_compose(&walk->out->list[parent].world, &local);
     KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
     KD_TRY(gltf_inner(file, &at, from, "weights", true, &made->weights));
+    if (pose && pose->weights) made->weights = pose->weights;
     if (made->mesh == KD_NONE || !gltf_mesh_targets(file, made->mesh)) made->weights = NULL;
     KD_TRY(gltf_index(file, &at, from, "skin", GLTF_SKINS, &made->skin));
     KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));

@@ -4,6 +4,12 @@
 #include "core/math/transform.h"
 #include "scenes/import/gltf_file.h"
 
+/* --- gltf_animation.c --- */
+
+/* Sets gltf->poses by the animation obj_options.clip at obj_options.seconds. */
+kd_status gltf_poses_read(gltf_file *gltf);
+void gltf_poses_close(gltf_file *owned);
+
 /* --- gltf_nodes.c: all nodes of the scene, parents before children --- */
 
 typedef struct gltf_node {

@@ -30,6 +30,9 @@ typedef struct obj_options {
     /* Give a mesh far from (0, 0, 0) an origin (mesh.h), subtracted in double precision from the
        file's numbers before they are rounded. */
     bool recentre;
+    /* glTF: name or number of the animation that is evaluated; "": the first; NULL: none. */
+    const char *clip;
+    double seconds; /* its time */
 } obj_options;
 
 enum { PROBLEM_TEXT = 600, PROBLEMS_KEPT = 256 };

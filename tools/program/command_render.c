@@ -203,8 +203,8 @@ static kd_status write_images(rendering *work, const render_result *result, bool
         if (finished || !file_is_stdout(outputs->items[i]))
             KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
     if (finished && !work->interrupted) /* complete frames only */
-        KD_TRY(
-            sequence_add(&work->animations, work->values.frame_rate, &result->picture, &encoding));
+        KD_TRY(sequence_add(&work->animations, (double)work->values.render.frame_rate,
+                            &result->picture, &encoding));
     return KD_OK;
 }
 
@@ -439,6 +439,8 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options_default(&from_file);
     from_file.frame = work->values.render.frame;
     render_options_take_input(&from_file, &work->values.render);
+    if (!from_file.clip && (is_sequence(work) || option_line_has(line, "frame")))
+        from_file.clip = ""; /* the first animation */
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const kd_status status = render_sequence(work, line, &from_file);
     if (status == KD_OK || status == KD_INTERRUPTED) KD_TRY(sequence_finish(&work->animations));
@@ -462,7 +464,6 @@ static kd_status run(const option_line *line) {
     static rendering work; /* static, because a late signal may still access its job */
     work.started = timing_now();
     work.first_stops = NAN;
-    work.values.frame_rate = FRAME_RATE;
     job_init(&work.job);
     KD_TRY(ranks_open(&work.comm));
     const kd_status status = render(&work, line);

@@ -23,10 +23,6 @@ static const option_row output_rows[] = {
     {OPTION_ROW(render_values, "frames", OPTION_INT32, frames), .argument = "A-B", .count = 2,
      .minimum = 0, .maximum = 1000000, .separator = '-',
      .help = "render frames A to B of an animation; #### in a file name stands for the number"},
-    {OPTION_ROW(render_values, "frame-rate", OPTION_DOUBLE, frame_rate), .argument = "N",
-     .initial = "24", .minimum = 0.1, .maximum = 1000, .unit = "frames per second",
-     .help = "with --frames: rate of .gif, .mp4 and, if no # is in the name, .webp files of all "
-             "frames"},
     {OPTION_ROW(render_values, "turntable", OPTION_FLAG, turntable),
      .help = "with --frames: turn the camera once around the point it looks at"},
     {OPTION_ROW(render_values, "stats", OPTION_TEXT, stats), .argument = "FILE.json", .daily = true,

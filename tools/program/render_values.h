@@ -20,7 +20,6 @@ typedef struct camera_values {
     float fov_degrees, lens_radius, focus_distance, tall;
 } camera_values;
 
-#define FRAME_RATE 24 /* default of render_values.frame_rate */
 
 typedef struct render_values {
     general_options general;
@@ -35,7 +34,6 @@ typedef struct render_values {
     int32_t progress;        /* progress_mode */
     int32_t side;            /* scene_side_name; 0: the camera of the scene */
     int32_t instances;       /* render_instancing */
-    double frame_rate;       /* of animations, frames per second */
     int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: unlimited */
