@@ -11,7 +11,7 @@
 static kd_status others_load(mesh *out, const char *path, const obj_options *options,
                              job_control *job) {
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
-    return assimp_load(out, path, job);
+    return assimp_load(out, path, options, job);
 }
 
 static const mesh_reader readers[] = {

@@ -99,7 +99,7 @@ static void entry_clear(mtl_entry *entry) {
     entry->ns = entry->ni = entry->d = entry->tr = entry->illum = entry->pr = entry->pm = NAN;
     for (int i = 0; i < MTL_MAPS; ++i) {
         entry->maps[i].scale[0] = entry->maps[i].scale[1] = 1;
-        entry->maps[i].bump = 1;
+        entry->maps[i].bump = entry->maps[i].gain = 1;
     }
 }
 
@@ -112,6 +112,12 @@ static void entry_finish(mtl_reader *reader) {
                         (double)entry->tr);
         entry->blender = reader->blender;
         mtl_entry_convert(entry, &reader->library->materials[reader->current]);
+        const mesh_material *made = &reader->library->materials[reader->current];
+        if (made->normal_map && made->record.kind != MATERIAL_PRINCIPLED &&
+            entry->maps[MTL_MAP_NORMAL].bump != 1)
+            problem_add_once(&reader->problems, "left-out", entry->line,
+                             "found -bm of norm in a material without PBR layers (Ps, Pc, aniso), "
+                             "where Kandela does not support it; it is ignored");
         if (!reader->glass_reported && entry->blender &&
             reader->library->materials[reader->current].may_be_glass) {
             problem_add(&reader->problems, false, "perhaps-glass", entry->line,
@@ -234,9 +240,17 @@ static void ignored_report(mtl_reader *reader, text_span key, bool *reported, ui
     *reported = true;
 }
 
+static void options_report(mtl_reader *reader, text_span key, mtl_map which, mtl_map_text *read,
+                           uint64_t line) {
+    for (const char *name; (name = mtl_option_ignored(read, which));)
+        problem_add_once(&reader->problems, "left-out", line,
+                         "found %s of %.*s, which Kandela does not support; it is ignored", name,
+                         text_shown(key), key.begin);
+}
+
 static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
-    const char *expected;
+    path_found found;
     if (which == MTL_MAP_EXPONENT &&
         !reader->blender) { /* an image of exponents, not of roughness */
         ignored_report(reader, key, &reader->exponent_reported, line);
@@ -247,13 +261,19 @@ static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint
                     "found %.*s without a name, expected a file", text_shown(key), key.begin);
         return KD_OK;
     }
-    KD_TRY(path_find(reader->path, read.name, &read.texture.path, &expected));
-    if (!read.texture.path) {
+    KD_TRY(path_find(reader->path, read.name, &found));
+    if (!found.path) {
         problem_add(&reader->problems, false, "missing-texture", line,
                     "found %.*s \"%.*s\", expected %s; the texture is ignored", text_shown(key),
-                    key.begin, text_shown(read.name), read.name.begin, expected);
+                    key.begin, text_shown_name(read.name), read.name.begin, found.expected);
         return KD_OK;
     }
+    if (found.is_other)
+        problem_add_once(&reader->problems, "other-name", line,
+                         "found the texture \"%.*s\" as %.400s", text_shown_name(read.name),
+                         read.name.begin, found.name);
+    options_report(reader, key, which, &read, line);
+    read.texture.path = found.path;
     memory_free(reader->entry.maps[which].path);
     reader->entry.maps[which] = read.texture;
     return KD_OK;

@@ -49,10 +49,11 @@ kd_status ply_colours(const ply_file *file, const ply_target *target) {
 }
 
 static kd_status texture_report(const ply_file *file, text_span name, const char *expected,
-                                const obj_options *options) {
+                                const char *found, const obj_options *options) {
     problem_list missing = {0};
-    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
-                text_shown(name), name.begin, expected);
+    problem_add(&missing, false, expected ? "missing-texture" : "other-name", 0,
+                "found TextureFile \"%.*s\"%s%.400s", text_shown_name(name), name.begin,
+                expected ? ", expected " : " as ", expected ? expected : found);
     const kd_status status = problem_list_report(&missing, file->path, PROBLEM_NO_LINES, options);
     problem_list_close(&missing);
     return status;
@@ -60,13 +61,13 @@ static kd_status texture_report(const ply_file *file, text_span name, const char
 
 static kd_status texture_find(const ply_file *file, text_span name, mesh_material *material,
                               const obj_options *options) {
-    const char *expected;
-    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
-    if (material->diffuse_map) {
-        material->record.diffuse = vec3_all(1);
-        return KD_OK;
-    }
-    return texture_report(file, name, expected, options);
+    path_found found;
+    KD_TRY(path_find(file->path, name, &found));
+    material->diffuse_map = found.path;
+    if (!found.path) return texture_report(file, name, found.expected, NULL, options);
+    material->record.diffuse = vec3_all(1);
+    if (found.is_other) KD_TRY(texture_report(file, name, NULL, found.name, options));
+    return KD_OK;
 }
 
 /* Adds one material per texture, the first called "default", and a last one without texture. */
@@ -79,7 +80,7 @@ static kd_status library_fill(const ply_file *file, const ply_target *target, mt
             texture_report(file, header->textures[0],
                            "texture coordinates of vertices (s, t) or faces (texcoord), too; the "
                            "texture is ignored",
-                           options));
+                           NULL, options));
     for (uint32_t i = 0; i <= header->texture_count; ++i) {
         char name[32] = "default";
         text_span span = {name, strlen(name)};

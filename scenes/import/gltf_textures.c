@@ -80,7 +80,7 @@ static kd_status image_from_file(gltf_surface *surface, uint32_t image, const js
         foreign_report(surface->gltf, at, kind);
     else
         gltf_warn(surface->gltf, "missing-texture", at,
-                  "found the texture \"%.60s\", but no such file exists", uri);
+                  "found the texture \"%.400s\", but no such file exists", uri);
     return KD_OK;
 }
 

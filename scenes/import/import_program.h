@@ -9,6 +9,7 @@
 #include "core/job.h"
 #include "scenes/import/import_answer.h"
 #include "scenes/import/import_draco_answer.h"
+#include "scenes/text/problems.h"
 
 enum { IMPORT_SECONDS = 60 };
 
@@ -39,7 +40,7 @@ kd_status import_program_run(const import_request *request, import_taker take, v
    yields positions without triangles. Returns KD_ERROR_INPUT with assimp's reason, or if assimp
    crashed, took too long or is not available; KD_INTERRUPTED soon after the job is cancelled.
    Leaves no process or temporary file behind. Thread-safe. */
-kd_status assimp_load(mesh *out, const char *path, job_control *job);
+kd_status assimp_load(mesh *out, const char *path, const obj_options *options, job_control *job);
 
 /* Draco compression (KHR_draco_mesh_compression), decoded by kandela-import if it is built with
    that library. */
