@@ -1,6 +1,7 @@
 /* Parses MTL files line by line. What a material means is decided in mtl_record.c once all its
    statements are read. */
 #include "scenes/formats/mtl.h"
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/text/number.h"
@@ -360,9 +361,13 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
     from.current = KD_NONE;
     entry_clear(&from.entry);
     const char *encoding = text_foreign_encoding(view.bytes, view.count);
+    const file_content content = file_content_not_text(view.bytes, view.count);
     if (encoding) {
         problem_add(&from.problems, true, "unreadable", 0, "found %s text, expected UTF-8 or ASCII",
                     encoding);
+    } else if (content.name) {
+        problem_add(&from.problems, true, "unreadable", 0, "found %s, expected MTL%s%s",
+                    content.name, *content.advice ? "; " : "", content.advice);
     } else {
         KD_TRY_GOTO(KD_RESERVE(text, view.count + 2));
         memcpy(text, view.bytes, view.count);

@@ -7,6 +7,7 @@
    Work: O(bytes), parallel except for the prefix sum and the materials.
    Memory: the file and the arrays; the file's pages are released chunk by chunk.
    Invariants: the result does not depend on the number of threads; every index is in range. */
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -208,7 +209,9 @@ static kd_status problems_report(const obj_reader *reader) {
     if (first != KD_OK) return first;
     if (known_lines > 0 || unknown == 0) return KD_OK;
     problem_list none = {0};
-    problem_add(&none, true, "not-obj", 0, "found no OBJ statement, expected v, f and others");
+    const bool binary = file_content_not_text(reader->file.bytes, reader->file.count).name != NULL;
+    problem_add(&none, true, "not-obj", 0, "found %sno OBJ statement, expected v, f and others",
+                binary ? "binary data and " : "");
     const kd_status status = problem_list_report(&none, reader->path, 0, reader->options);
     problem_list_close(&none);
     return status;
@@ -239,6 +242,7 @@ static kd_status recentre(obj_reader *reader) {
 
 static kd_status passes_run(obj_reader *reader) {
     KD_TRY(text_encoding_check(reader->file.bytes, reader->file.count, reader->path));
+    KD_TRY(file_content_refuse(reader->file.bytes, reader->file.count, reader->path, "OBJ"));
     KD_TRY(text_split(reader));
     KD_TRY(pass(reader, count_body, "count"));
     KD_TRY(totals_sum(reader));

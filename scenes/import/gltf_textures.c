@@ -33,36 +33,25 @@ done:
     return status;
 }
 
-/* Returns the name of an image format for which this build has no decoder, or NULL; detected by
-   the first bytes. */
-static const char *foreign_kind(gltf_bytes from) {
-    static const unsigned char ktx[12] = {0xab, 'K', 'T', 'X', ' ', '2', '0', 0xbb, 13, 10, 26, 10};
-    if (from.count < 12) return NULL;
-    if (memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
-    if (memcmp(from.bytes + 4, "ftypavi", 7) == 0) return "AVIF";
-    if (memcmp(from.bytes, "DDS ", 4) == 0) return "DDS";
-    if (!picture_reads_webp() && memcmp(from.bytes, "RIFF", 4) == 0 &&
-        memcmp(from.bytes + 8, "WEBP", 4) == 0)
-        return "WebP";
-    return NULL;
+static void foreign_report(gltf_file *gltf, const json_place *at, const char *kind) {
+    gltf_warn(gltf, "unusable-texture", at, "found %s, expected PNG, JPEG%s; it is ignored", kind,
+              picture_reads_webp() ? " or WebP" : "");
 }
 
-static void foreign_report(gltf_file *gltf, const json_place *at, const char *kind) {
-    gltf_warn(gltf, "unusable-texture", at,
-              "found an image in %s, expected PNG, JPEG%s; it is ignored", kind,
-              picture_reads_webp() ? " or WebP" : "");
+/* Returns what an image is for which this build has no decoder, or NULL. */
+static const char *foreign_kind(gltf_bytes from) {
+    const file_view view = {(const char *)from.bytes, from.count, NULL};
+    return picture_foreign_name(&view);
 }
 
 /* The texture store reports files that cannot be read. */
 static const char *foreign_kind_of_file(const char *path) {
     file_view file = {.count = 0};
     const char *kind = NULL;
-    if (file_open(&file, path) == KD_OK) {
-        const gltf_bytes bytes = {(const unsigned char *)file.bytes, file.count};
-        kind = foreign_kind(bytes);
-    } else {
+    if (file_open(&file, path) == KD_OK)
+        kind = picture_foreign_name(&file);
+    else
         status_clear();
-    }
     file_close(&file);
     return kind;
 }

@@ -277,7 +277,7 @@ static const struct {
     {WEBP SOURCE("", "EXT_texture_avif", "2") REQUIRES("EXT_texture_avif"),
      {-1, 0, 0},
      "textures[0]: found an image in AVIF only, which EXT_texture_avif requires"},
-    {WEBP "\"textures\":[{\"source\":2}],", {1, 1, 1}, "images[2].uri: found an image in AVIF"},
+    {WEBP "\"textures\":[{\"source\":2}],", {1, 1, 1}, "images[2].uri: found an AVIF image"},
     {WEBP SOURCE("\"source\":1,", "KHR_texture_basisu", "2"),
      {1, 0.503f, 0.125f},
      "in KTX2, which is not supported; the alternative is used"},
