@@ -353,7 +353,7 @@ static bytes tiff(bool big, uint32_t bits, uint32_t samples, uint32_t photometri
     append(&made, data, count);
     for (uint32_t i = 0; i < samples; ++i) append_value(&made, bits, 2, big);
     for (uint32_t i = 0; i < samples; ++i) append_value(&made, 8 + 2 * i, 4, big); /* of planes */
-    for (uint32_t i = 0; i < samples; ++i) append_value(&made, 2, 4, big);     /* their bytes */
+    for (uint32_t i = 0; i < samples; ++i) append_value(&made, 2, 4, big);         /* their bytes */
     append_value(&made, 10 + (samples == 4), 2, big);
     tiff_tag(&made, big, 256, 3, 1, 2);
     tiff_tag(&made, big, 257, 3, 1, 1);
