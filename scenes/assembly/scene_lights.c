@@ -285,5 +285,6 @@ kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
     if (draft->sky) KD_TRY(add_described_sky(scene, draft));
     if (scene->light_count == 0 || (draft->glows && !draft->sky)) KD_TRY(add_default_light(scene));
     KD_TRY(build_cdf(scene));
+    KD_TRY(scene_report_light_copies(scene));
     return KD_OK;
 }

@@ -162,6 +162,10 @@ bool scene_instance_emits(const scene *scene);
 kd_status scene_build_materials(scene *scene);
 /* scene_lights.c: builds the light table. Needs materials, textures and the bounding box. */
 kd_status scene_build_lights(scene *scene, const scene_draft *draft);
+/* scene_light_copies.c: counts the lights that have the place of another one, with the place of the
+   first in world space; the other function logs a warning of them. */
+kd_status scene_find_light_copies(const scene *scene, uint32_t *count, double first[3]);
+kd_status scene_report_light_copies(const scene *scene);
 /* scene_environment.c: builds sampling tables over the image's texels, weighted by solid angle,
    and sets *mean to the mean radiance over the sphere. */
 kd_status scene_build_sky_tables(scene *scene, vec3 *mean);

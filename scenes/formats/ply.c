@@ -28,7 +28,8 @@ static void position_take(ply_reader *reader, ply_piece *piece, const ply_row *r
     if (!vec3_is_finite(position)) {
         piece->bad_position = true;
         ply_problem(&reader->file, &piece->problems, false, "nan", at, line,
-                    "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
+                    "found the vertex %g %g %g, expected finite numbers up to 3.4e38 (floats); its "
+                    "faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
     reader->target.mesh->positions[index] = position;
