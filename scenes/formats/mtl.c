@@ -98,10 +98,7 @@ static void entry_clear(mtl_entry *entry) {
     entry->ka = entry->kd;
     entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
     entry->ns = entry->ni = entry->d = entry->tr = entry->illum = entry->pr = entry->pm = NAN;
-    for (int i = 0; i < MTL_MAPS; ++i) {
-        entry->maps[i].scale[0] = entry->maps[i].scale[1] = 1;
-        entry->maps[i].bump = entry->maps[i].gain = 1;
-    }
+    for (int i = 0; i < MTL_MAPS; ++i) mtl_texture_default(&entry->maps[i]);
 }
 
 static void entry_finish(mtl_reader *reader) {

@@ -50,6 +50,8 @@ typedef struct mtl_texture {
     mesh_channel channel; /* -imfchan, for maps of one number */
 } mtl_texture;
 
+void mtl_texture_default(mtl_texture *made); /* no path, no options */
+
 typedef struct mtl_entry {
     vec3 ka, kd, ks, ke, tf;
     float ns, ni, d, tr, illum, pr, pm;

@@ -173,10 +173,14 @@ static bool options_to_end(text_cursor *cursor, mtl_map_text *read) {
     return true;
 }
 
+void mtl_texture_default(mtl_texture *made) {
+    memset(made, 0, sizeof *made);
+    made->scale[0] = made->scale[1] = made->bump = made->gain = 1;
+}
+
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read) {
     memset(read, 0, sizeof *read);
-    mtl_texture *texture = &read->texture;
-    texture->scale[0] = texture->scale[1] = texture->bump = texture->gain = 1;
+    mtl_texture_default(&read->texture);
     text_skip_blanks(cursor);
     while (option_read(cursor, read)) text_skip_blanks(cursor);
     read->name.begin = cursor->at;

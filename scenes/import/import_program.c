@@ -119,7 +119,7 @@ kd_status import_program_run(const import_request *request, import_taker take, v
     (void)take;
     (void)to;
     KD_FAIL(KD_ERROR_INPUT,
-            "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (others need assimp, "
+            "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (" IMPORT_LACKS ", "
             "compressed glTF needs Draco)",
             request->path);
 }
