@@ -288,7 +288,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
     if (texture_role_is_gloss(image->role))
         image->kept = 2 * texture_gloss_samples(image->role) * texels;
     else if (texture_has_range(image))
-        image->kept = (whole ? 12 : 2) * texels;
+        image->kept = (image->role == TEXTURE_NORMAL ? 6 : whole ? 12 : 2) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_DEEP);
     if (is_light) image->passing -= image->kept; /* decoding allocates the floats that are kept */
     return KD_OK;

@@ -110,12 +110,6 @@ static void entry_finish(mtl_reader *reader) {
                         (double)entry->tr);
         entry->blender = reader->blender;
         mtl_entry_convert(entry, &reader->library->materials[reader->current]);
-        const mesh_material *made = &reader->library->materials[reader->current];
-        if (made->normal_map && made->record.kind != MATERIAL_PRINCIPLED &&
-            entry->maps[MTL_MAP_NORMAL].bump != 1)
-            problem_add_once(&reader->problems, "left-out", entry->line,
-                             "found -bm of norm in a material without PBR layers (Ps, Pc, aniso), "
-                             "where Kandela does not support it; it is ignored");
         if (!reader->glass_reported && entry->blender &&
             reader->library->materials[reader->current].may_be_glass) {
             problem_add(&reader->problems, false, "perhaps-glass", entry->line,

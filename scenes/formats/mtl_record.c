@@ -426,8 +426,8 @@ static void maps_take(mtl_entry *entry, mesh_material *material) {
     material->map_clamp = first && first->clamp;
     material->record.bump_scale =
         bump_unit * entry->maps[MTL_MAP_BUMP].bump * entry->maps[MTL_MAP_BUMP].gain;
-    if (material->record.kind == MATERIAL_PRINCIPLED)
-        material->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
+    material->forms[MESH_MAP_NORMAL].ranged = entry->maps[MTL_MAP_NORMAL].bump != 1;
+    material->forms[MESH_MAP_NORMAL].gain = entry->maps[MTL_MAP_NORMAL].bump;
 }
 
 /* A map_Ks scales the coat of plastic, which only principled materials support. */

@@ -6,6 +6,7 @@
 #include "scenes/text/text.h"
 #include <stdio.h>
 
+enum { FILTER_NEAREST = 9728, FILTER_LINEAR = 9729, FILTER_LAST = 9987 };
 enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES = 4096 };
 
 /* --- images ----------------------------------------------------------------------------------- */
@@ -123,6 +124,30 @@ static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *s
     return KD_OK;
 }
 
+/* Magnification is by the nearest texel or linear. Minification needs no filter: the samples of a
+   pixel average the texels. */
+static kd_status filters_read(gltf_file *gltf, const json_place *at, const cJSON *sampler,
+                              mesh_map_form *form) {
+    uint64_t larger = FILTER_LINEAR, smaller = FILTER_LAST;
+    KD_TRY(gltf_count(gltf, at, sampler, "magFilter", &larger));
+    KD_TRY(gltf_count(gltf, at, sampler, "minFilter", &smaller));
+    if (larger != FILTER_NEAREST && larger != FILTER_LINEAR)
+        return gltf_fail(gltf, "bad-value", at, "found the magFilter %llu, expected 9728 or 9729",
+                         (unsigned long long)larger);
+    const bool is_nearest = smaller == FILTER_NEAREST || smaller == 9984 || smaller == 9986;
+    if (!is_nearest && smaller != FILTER_LINEAR && smaller != 9985 && smaller != FILTER_LAST)
+        return gltf_fail(gltf, "bad-value", at,
+                         "found the minFilter %llu, expected 9728, 9729 or 9984 to 9987",
+                         (unsigned long long)smaller);
+    if (is_nearest && larger != FILTER_NEAREST && gltf_is_first(gltf, GLTF_SAID_FILTER))
+        gltf_warn(gltf, "left-out", at,
+                  "found the minFilter %llu (nearest), which Kandela does not use: texels smaller "
+                  "than a pixel are averaged",
+                  (unsigned long long)smaller);
+    form->nearest[0] = form->nearest[1] = larger == FILTER_NEAREST;
+    return KD_OK;
+}
+
 /* The images of a texture, in order of preference. */
 enum { IMAGE_FORMATS = 4 };
 typedef struct gltf_sources {
@@ -190,6 +215,7 @@ static kd_status texture_read(gltf_surface *surface, uint32_t texture, gltf_sour
     const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);
     KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapS", &form->wrap[0]));
     KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapT", &form->wrap[1]));
+    KD_TRY(filters_read(gltf, &sampler_at, wraps, form));
     return KD_OK;
 }
 
