@@ -32,9 +32,8 @@ typedef enum texture_role {
 } texture_role;
 
 /* Members of `factor` of other roles than specular and glossiness: a texel counts as base + gain *
-   texel, at least 0 and at most the maximum, unless the maximum is 0 (of normals the gain scales the
-   slopes); LINEAR is 1 if colours are
-   not sRGB encoded. */
+   texel, at least 0 and at most the maximum, unless the maximum is 0 (of normals the gain scales
+   the slopes); LINEAR is 1 if colours are not sRGB encoded. */
 enum { TEXTURE_BASE, TEXTURE_GAIN, TEXTURE_MAXIMUM, TEXTURE_LINEAR };
 
 typedef struct texture_image {
