@@ -52,6 +52,8 @@ static const struct {
                   {"vertices", PLY_CORNERS, true},
                   {"texcoord", PLY_WEDGES, true},
                   {"texcoords", PLY_WEDGES, true},
+                  {"color", PLY_PAINTS, true},
+                  {"colors", PLY_PAINTS, true},
                   {"texnumber", PLY_TEXTURE, false},
                   {"red", PLY_RED, false},
                   {"green", PLY_GREEN, false},
