@@ -51,7 +51,7 @@ typedef struct texture_image {
     uint64_t kept;      /* bytes of the texels */
     uint64_t passing;   /* additional bytes while the image is being read */
     kd_status status;   /* status of reading the image */
-    char message[512];  /* error message if status is not KD_OK */
+    char message[1024]; /* error message if status is not KD_OK */
 } texture_image;
 
 typedef struct texture_store {

@@ -104,7 +104,7 @@ static void note_keep(examination *check, const char *file, uint32_t line, const
 
 void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -116,7 +116,7 @@ void check_note(examination *check, const char *file, uint32_t line, const char 
 static void note_numbered(examination *check, const uint32_t *lines, uint64_t number,
                           const char *noun, const char *kind, check_severity severity,
                           const char *message) {
-    char longer[600];
+    char longer[1100];
     if (!lines)
         snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, message);
     note_keep(check, check->path, lines ? lines[number] : 0, kind, severity,
@@ -125,7 +125,7 @@ static void note_numbered(examination *check, const uint32_t *lines, uint64_t nu
 
 void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -135,7 +135,7 @@ void check_triangle_note(examination *check, uint64_t triangle, const char *kind
 
 void check_position_note(examination *check, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -165,7 +165,7 @@ static void on_problem(void *context, const obj_problem *problem) {
 
 /* Adds the error of a reader, without the file name that precedes it. */
 static void reader_gave_up(examination *check) {
-    char message[512];
+    char message[1024];
     const char *at = kd_last_error();
     snprintf(message, sizeof message, "%s", at);
     const size_t length = strlen(check->path);
