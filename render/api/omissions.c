@@ -135,12 +135,13 @@ static void probe_paths(void *context, int64_t begin, int64_t end, int thread) {
 
 static kd_status probe_depth(const frame *frame, depth_probe *probe, double *share) {
     kd_render_options options = *frame->options;
-    const integrator *integrator = frame->integrator;
+    const integrator *integrator = frame->integrator->depth_probe;
     double limited = 0, longer = 0;
     options.max_depth = PROBE_DEPTH;
     options.max_specular = 0;
     probe->limited = probe->longer = *frame;
     probe->longer.options = &options;
+    probe->limited.integrator = probe->longer.integrator = integrator;
     probe->limited.device_frame = probe->longer.device_frame = NULL;
     probe->limited.state = probe->longer.state = NULL;
     kd_status status = integrator->prepare(&probe->limited);
@@ -164,7 +165,7 @@ kd_status omissions_report_cut(const frame *frame, const int32_t crop[4]) {
     if (emitted > cut_share) report_cut(emitted, "the emitted power", options);
     const bool limited = options->max_depth < PROBE_DEPTH ||
                          (options->max_specular && options->max_specular < PROBE_DEPTH);
-    if (!frame->integrator->probes_depth || !limited || job_cancelled(frame->job)) return KD_OK;
+    if (!frame->integrator->depth_probe || !limited || job_cancelled(frame->job)) return KD_OK;
     depth_probe *probe = NULL;
     double share = 0;
     KD_TRY(KD_RESERVE_ZEROED(probe, 1));

@@ -9,7 +9,7 @@ void omissions_report(const scene_view *scene, const integrator *integrator);
 
 /* Logs a warning if the limits of the path length cut more than 0.5 % of the emitted power (of
    photons), or more than 1 % of the light of the part `crop` of the picture (integrators with
-   probes_depth); to be called while the scene has its trees. May return KD_ERROR_MEMORY. */
+   a depth_probe); to be called while the scene has its trees. May return KD_ERROR_MEMORY. */
 kd_status omissions_report_cut(const frame *frame, const int32_t crop[4]);
 
 #endif

@@ -138,12 +138,13 @@ typedef struct integrator {
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
-    uint32_t omits;    /* mask of OMITS_POINT_CAUSTICS and so on */
-    bool probes_depth; /* light that the limits of the path length cut off is estimated by more
-                          calls of `sample`, on the CPU */
-    bool box_alone;    /* supports the box filter and a static camera only */
-    bool instances;    /* supports instances (scene_view.instances); otherwise they are expanded to
-                          copies */
+    uint32_t omits; /* mask of OMITS_POINT_CAUSTICS and so on */
+    /* The light that the limits of the path length cut off is estimated by more calls of the
+       `sample` of this integrator, on the CPU; NULL: it is not. */
+    const struct integrator *depth_probe;
+    bool box_alone; /* supports the box filter and a static camera only */
+    bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
+                       copies */
 } integrator;
 
 enum { BATCHES_MAX = 65536 };

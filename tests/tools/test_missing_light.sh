@@ -40,7 +40,7 @@ render white --integrator photon --max-depth 100 --max-specular 8
 expect_says err 'was cut by --max-depth 100 or --max-specular 8, so the picture is too dark: raise the limits'
 
 # Paths from the camera: the share is measured, here against longer paths.
-for how in path whitted; do
+for how in path whitted light; do
     render white --integrator $how
     expect_silent 'was cut'
 done
@@ -49,6 +49,8 @@ expect_says err ' % of the light in the picture was cut by --max-depth 8, so the
 expect_true "one line" test "$(grep -c 'was cut' err)" = 1
 said=$(sed -n 's/^.*warning: \([0-9.]*\) % of the light.*/\1/p' err)
 expect_true "$said % is cut, not 80 to 90 %" awk -v said="$said" 'BEGIN { exit !(said > 80 && said < 90) }'
+render white --integrator light --max-depth 8
+expect_says err ' % of the light in the picture was cut by --max-depth 8'
 render white --integrator direct --max-depth 8
 expect_silent 'was cut'
 scene hall '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"kind": "mirror", "specular": 0.99}}' \
