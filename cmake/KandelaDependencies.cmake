@@ -89,7 +89,7 @@ function(kd_optional switch found packages)
   set(${switch}_BUILT ${built} PARENT_SCOPE)
 endfunction()
 
-foreach(switch KD_OPENEXR KD_DEFLATE KD_JPEG KD_WEBP KD_ASSIMP KD_MPI KD_MESHOPT KD_DRACO KD_TESTS)
+foreach(switch KD_OPENEXR KD_DEFLATE KD_JPEG KD_WEBP KD_TIFF KD_ASSIMP KD_MPI KD_MESHOPT KD_DRACO KD_TESTS)
   string(TOUPPER "${${switch}}" ${switch})
   if(NOT ${switch} MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "Kandela: ${switch}=${${switch}}, expected AUTO, ON or OFF")
@@ -166,7 +166,7 @@ if(KD_DEFLATE_BUILT)
   target_link_libraries(kd_dep_deflate INTERFACE ${KD_DEFLATE_LIBRARY})
 endif()
 
-# Finds what .jpg or .webp images need: a header and libraries, which ${switch}_LIBRARIES names.
+# Finds what .jpg .webp or .tif images need: a header and libraries, which ${switch}_LIBRARIES names.
 function(kd_picture_library switch name header package suffix) # LIBRARY...
   add_library(kd_dep_${name} INTERFACE)
   find_path(${switch}_INCLUDE ${header})
@@ -192,6 +192,15 @@ function(kd_picture_library switch name header package suffix) # LIBRARY...
 endfunction()
 kd_picture_library(KD_JPEG jpeg jpeglib.h libjpeg-dev jpg jpeg)
 kd_picture_library(KD_WEBP webp webp/mux.h libwebp-dev webp webpmux webp)
+find_path(KD_TIFF_INCLUDE tiffio.h)
+set(handlers)
+if(KD_TIFF_INCLUDE AND EXISTS ${KD_TIFF_INCLUDE}/tiffio.h)
+  file(STRINGS ${KD_TIFF_INCLUDE}/tiffio.h handlers REGEX "TIFFOpenOptionsAlloc" LIMIT_COUNT 1)
+endif()
+if(KD_TIFF_INCLUDE AND NOT handlers) # libtiff before 4.5 has handlers of errors per process only
+  set(KD_TIFF_INCLUDE KD_TIFF_INCLUDE-NOTFOUND)
+endif()
+kd_picture_library(KD_TIFF tiff tiffio.h libtiff-dev tif tiff)
 
 find_path(KD_CMOCKA_INCLUDE cmocka.h)
 find_library(KD_CMOCKA_LIBRARY cmocka)
@@ -220,8 +229,8 @@ kd_report_absent()
 # module compiles these files in a target of their own, so that installing a package later rebuilds
 # only them.
 add_library(kd_optional_packages INTERFACE)
-target_link_libraries(kd_optional_packages INTERFACE kd_dep_stb kd_dep_openexr kd_dep_deflate kd_dep_jpeg kd_dep_webp kd_dep_meshopt)
-set(kd_optional_names OPENEXR DEFLATE JPEG WEBP ASSIMP MESHOPT DRACO CMOCKA)
+target_link_libraries(kd_optional_packages INTERFACE kd_dep_stb kd_dep_openexr kd_dep_deflate kd_dep_jpeg kd_dep_webp kd_dep_tiff kd_dep_meshopt)
+set(kd_optional_names OPENEXR DEFLATE JPEG WEBP TIFF ASSIMP MESHOPT DRACO CMOCKA)
 set(KD_CMOCKA_BUILT ${KD_TESTS_BUILT})
 foreach(name ${kd_optional_names})
   target_compile_definitions(kd_optional_packages INTERFACE KD_HAVE_${name}=$<BOOL:${KD_${name}_BUILT}>)

@@ -70,13 +70,14 @@ typedef struct texture_view {
     uint32_t samples;   /* per texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
     uint32_t is_wide;   /* 1: samples have 16 bits, 0: 8 bits */
     uint32_t srgb;      /* samples are sRGB encoded (colour), else linear (data) */
-    uint32_t clamp;     /* texture_wraps of both axes (0: repeat, 1: clamp), and TEXTURE_SECOND */
+    uint32_t clamp;     /* texture_wraps of both axes (0: repeat, 1: clamp), and the bits below */
     vec2 scale, offset; /* u' = u scale.x + v shear.x + offset.x, */
     vec2 shear;         /* v' = v scale.y + u shear.y + offset.y */
 } texture_view;
 
-/* Bit of `clamp`: uses the second set of texture coordinates. */
-enum { TEXTURE_SECOND = 16 };
+/* Bits of `clamp`: uses the second set of texture coordinates; takes the nearest texel along u or v
+   instead of interpolating. */
+enum { TEXTURE_SECOND = 16, TEXTURE_NEAREST_U = 32, TEXTURE_NEAREST_V = 64 };
 
 /* The wrap mode beyond an image's edge. */
 typedef enum texture_wrap { TEXTURE_REPEAT = 0, TEXTURE_HOLD = 1, TEXTURE_MIRROR = 2 } texture_wrap;
@@ -156,13 +157,21 @@ KD_FN vec3 texture_blend(const texture_view *view, texture_span column, texture_
     return vec3_along(vec3_scale(upper, 1 - t), t, lower);
 }
 
+KD_FN texture_span texture_span_nearest(texture_span span) {
+    span.weight = span.weight >= 0.5f ? 1.0f : 0.0f;
+    return span;
+}
+
 KD_FN_CALL vec3 texture_sample(const texture_view *view, vec2 uv) {
     float u = uv.x * view->scale.x + view->offset.x;
     float v = uv.y * view->scale.y + view->offset.y;
     if (view->shear.x != 0) u += uv.y * view->shear.x;
     if (view->shear.y != 0) v += uv.x * view->shear.y;
-    return texture_blend(view, texture_locate(u, view->width, texture_wrap_u(view->clamp)),
-                         texture_locate(1 - v, view->height, texture_wrap_v(view->clamp)));
+    texture_span column = texture_locate(u, view->width, texture_wrap_u(view->clamp));
+    texture_span row = texture_locate(1 - v, view->height, texture_wrap_v(view->clamp));
+    if (view->clamp & TEXTURE_NEAREST_U) column = texture_span_nearest(column);
+    if (view->clamp & TEXTURE_NEAREST_V) row = texture_span_nearest(row);
+    return texture_blend(view, column, row);
 }
 
 /* Latitude-longitude images: the point of the image in a unit direction, with x in 0..1 from the

@@ -20,7 +20,7 @@ DIRECTORIES = "accel core distributed examples photon points python render scene
 # Position of the first argument that belongs to the message; -1: the last argument.
 FUNCTIONS = {
     "KD_FAIL": 1, "KD_REQUIRE": 2, "status_fail": 3, "log_message": 1,
-    "problem_add": 4, "ply_problem": 6, "text_fail": 4, "fail_here": -1, "fail": -1,
+    "problem_add": 4, "problem_add_once": 3, "ply_problem": 6, "text_fail": 4, "fail_here": -1, "fail": -1,
     "check_note": 5, "check_triangle_note": 4, "check_position_note": 4, "check_count": 2,
     "json_fail": 1, "json_unexpected": 2, "gltf_fail": 3, "gltf_warn": 3, "unexpected": 4,
     "unsound": 1, "general_note": 0, "general_error": 0, "refused": 0, "print_error": 0,

@@ -17,6 +17,7 @@ build  libopenexr-dev  header:OpenEXR/openexr.h
 build  libdeflate-dev  header:libdeflate.h
 build  libjpeg-dev     header:jpeglib.h
 build  libwebp-dev     header:webp/mux.h
+build  libtiff-dev     header:tiffio.h
 build  libassimp-dev   header:assimp/cimport.h
 build  libmeshoptimizer-dev  header:meshoptimizer.h
 build  libdraco-dev    header:draco/compression/decode.h

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static void (*witness)(const char *path, file_identity which);
@@ -89,6 +90,31 @@ bool file_exists(const char *path) {
     size_t count;
     if (file_bundle_find(path, &bytes, &count)) return true;
     return file_identify(NULL, path) == FILE_REGULAR;
+}
+
+typedef struct name_search {
+    char *name;
+    size_t length;
+    char *best; /* same length as `name`; "" if nothing has been found */
+} name_search;
+
+static void name_consider(void *context, const char *name) {
+    const name_search *search = (const name_search *)context;
+    if (strlen(name) != search->length || strcasecmp(name, search->name) != 0) return;
+    if (strcmp(search->best, search->name) == 0) return; /* found exactly */
+    const bool is_exact = strcmp(name, search->name) == 0;
+    if (is_exact || !*search->best || strcmp(name, search->best) < 0)
+        memcpy(search->best, name, search->length + 1);
+}
+
+bool file_name_match(const char *folder, char *name) {
+    char best[PLACE_BYTES] = "";
+    name_search search = {name, strlen(name), best};
+    if (search.length >= sizeof best) return false;
+    folder_visit(folder, name_consider, &search);
+    if (!*best) return false;
+    memcpy(name, best, search.length);
+    return true;
 }
 
 void file_release(const char *begin, size_t count) {

@@ -34,6 +34,9 @@ kd_status file_open(file_view *view, const char *path);
 mapping_end file_source_read(file_view *view, const mapping_source *source);
 /* Returns true if the path refers to a regular file or to a file in the unpacked bundle. */
 bool file_exists(const char *path);
+/* Sets the case of the ASCII letters of `name` to that of an entry of `folder`: the name itself if
+   it is there, else the first in the order of strcmp. Returns false if there is none. */
+bool file_name_match(const char *folder, char *name);
 /* Releases the whole pages of [begin, begin + count) to the system. The bytes must not be read
    again. */
 void file_release(const char *begin, size_t count);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ALIGN = 64 };
 
@@ -121,6 +122,19 @@ bool file_bundle_find(const char *path, const char **bytes, size_t *count) {
         at += sizeof record + rounded(record.name) + rounded(record.bytes);
     }
     return false;
+}
+
+bool file_bundle_match(char *path) {
+    const char *best = NULL;
+    for (uint64_t at = 0; unpacked && at < unpacked->count;) {
+        bundle_record record;
+        memcpy(&record, unpacked->bytes + at, sizeof record);
+        const char *name = unpacked->bytes + at + sizeof record;
+        if (strcasecmp(name, path) == 0 && (!best || strcmp(name, best) < 0)) best = name;
+        at += sizeof record + rounded(record.name) + rounded(record.bytes);
+    }
+    if (best) memcpy(path, best, strlen(path));
+    return best != NULL;
 }
 
 bool file_bundle_holds(const char *bytes) {

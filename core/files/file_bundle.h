@@ -26,6 +26,9 @@ void file_bundle_close(file_bundle *owned); /* accepts a zeroed struct */
 /* Internal interface for file.c. */
 void file_bundle_note(const char *path);
 bool file_bundle_find(const char *path, const char **bytes, size_t *count);
+/* Sets the case of the letters of `path` to that of a file in the bundle. Returns false if there is
+   none. */
+bool file_bundle_match(char *path);
 bool file_bundle_holds(const char *bytes);
 
 #endif

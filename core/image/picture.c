@@ -2,6 +2,7 @@
    pictures are decoded by core/image/hdr_read.c. Each size bound below is the minimum length of a
    valid file with that many pixels, so no valid file is rejected. */
 #include "core/image/picture.h"
+#include "core/files/content.h"
 #include "core/image/hdr.h"
 #include "core/image/stb.h"
 #include "core/memory.h"
@@ -35,7 +36,21 @@ picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "\x76\x2f\x31\x01", 4)) return PICTURE_EXR;
     if (begins(file, "RIFF", 4) && file->count >= 12 && memcmp(file->bytes + 8, "WEBP", 4) == 0)
         return PICTURE_WEBP;
+    if (begins(file, "II*\0", 4) || begins(file, "MM\0*", 4) || begins(file, "II+\0", 4) ||
+        begins(file, "MM\0+", 4))
+        return PICTURE_TIFF;
+    if (file->count > 2 && byte_at(file, 0) == 'P' && byte_at(file, 1) >= '1' &&
+        byte_at(file, 1) <= '7' && strchr(" \t\r\n#", (int)byte_at(file, 2)))
+        return PICTURE_PNM;
+    if (file_content_of(file->bytes, file->count).name) return PICTURE_UNKNOWN;
     return file->count >= 18 && byte_at(file, 1) <= 1 ? PICTURE_TGA : PICTURE_UNKNOWN;
+}
+
+const char *picture_foreign_name(const file_view *file) {
+    const picture_kind kind = picture_kind_of(file);
+    const bool reads = kind != PICTURE_UNKNOWN && (kind != PICTURE_WEBP || picture_reads_webp()) &&
+                       (kind != PICTURE_TIFF || picture_reads_tiff());
+    return reads ? NULL : file_content_of(file->bytes, file->count).name;
 }
 
 /* Rows of samples with a filter byte each; deflate compresses by a factor of at most 1032. */
@@ -81,7 +96,9 @@ static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     case PICTURE_BMP: return bmp_min(file, width, height);
     case PICTURE_HDR: return hdr_min(width, height);
     case PICTURE_TGA: return tga_min(file, width, height);
-    case PICTURE_WEBP: return 0; /* picture_inspect_webp compares the size with the bytes */
+    case PICTURE_WEBP:
+    case PICTURE_TIFF:
+    case PICTURE_PNM: return 0; /* their own functions compare the size with the bytes */
     case PICTURE_EXR:
     case PICTURE_UNKNOWN: break;
     }
@@ -214,20 +231,13 @@ static kd_status inspect_radiance(picture_info *out, const char *path, const fil
     return KD_OK;
 }
 
-/* Fails with the list of the kinds of files that are identified. */
-static kd_status fail_unknown(const char *path) {
-    static const char *const names[] = {
-        [PICTURE_PNG] = "PNG",  [PICTURE_JPEG] = "JPEG", [PICTURE_BMP] = "BMP",
-        [PICTURE_HDR] = "HDR",  [PICTURE_TGA] = "TGA",   [PICTURE_EXR] = "EXR",
-        [PICTURE_WEBP] = "WebP"};
-    enum { KINDS = sizeof names / sizeof *names };
-    char list[KINDS * 8] = "";
-    for (size_t kind = PICTURE_UNKNOWN + 1; kind < KINDS; ++kind) {
-        const char *separator = kind == 1 ? "" : kind + 1 < KINDS ? ", " : " or ";
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", separator, names[kind]);
-    }
-    KD_FAIL(KD_ERROR_INPUT, "%s: unknown image format; expected %s", path, list);
+/* Fails with what the file is, if that is known, and the list of the kinds that are read. */
+static kd_status fail_unknown(const char *path, const file_view *file) {
+    const char *found = file_content_of(file->bytes, file->count).name;
+    KD_FAIL(KD_ERROR_INPUT, "%s: found %s; expected PNG, JPEG, BMP, TGA, PNM, HDR, EXR%s%s%s", path,
+            found ? found : "an unknown image format", picture_reads_webp() ? ", WebP" : "",
+            picture_reads_tiff() ? ", TIFF" : "",
+            found ? "; convert it, for example by: magick FILE FILE.png" : "");
 }
 
 kd_status picture_inspect(picture_info *out, const char *path, const file_view *file) {
@@ -246,12 +256,14 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
         KD_TRY(picture_inspect_jpeg(out, path, file));
         return picture_check_size(path, file, out);
     }
-    if (out->kind == PICTURE_WEBP) {
-        KD_TRY(picture_inspect_webp(out, path, file));
+    if (out->kind == PICTURE_WEBP || out->kind == PICTURE_TIFF || out->kind == PICTURE_PNM) {
+        KD_TRY(out->kind == PICTURE_WEBP   ? picture_inspect_webp(out, path, file)
+               : out->kind == PICTURE_TIFF ? picture_inspect_tiff(out, path, file)
+                                           : picture_inspect_pnm(out, path, file));
         return picture_check_size(path, file, out);
     }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
-    if (!decoding.is_known) return fail_unknown(path);
+    if (!decoding.is_known) return fail_unknown(path, file);
     if (decoding.height < 0 && decoding.height > INT_MIN)
         decoding.height = -decoding.height; /* top-down BMP */
     out->width = decoding.width;
@@ -309,6 +321,9 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: the image has no floating-point values",
                path);
     if (out->info.kind == PICTURE_WEBP) return picture_decode_webp(out, path, file);
+    out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
+    if (out->info.kind == PICTURE_TIFF) return picture_decode_tiff(out, path, file);
+    if (out->info.kind == PICTURE_PNM) return picture_decode_pnm(out, path, file);
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif

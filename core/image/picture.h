@@ -1,6 +1,7 @@
-/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA, Radiance HDR and WebP, identified by
-   content; EXR is identified only. Before a file is decoded, the size that it claims is validated
-   against its length: the format must be able to represent that many pixels in that many bytes. */
+/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA, PNM, Radiance HDR, WebP and TIFF,
+   identified by content; EXR is identified only. Before a file is decoded, the size that it claims
+   is validated against its length: the format must be able to represent that many pixels in that
+   many bytes. */
 #ifndef KD_CORE_IMAGE_PICTURE_H
 #define KD_CORE_IMAGE_PICTURE_H
 #include "core/files/file.h"
@@ -17,8 +18,10 @@ typedef enum picture_kind {
     PICTURE_BMP,
     PICTURE_HDR,
     PICTURE_TGA,
-    PICTURE_EXR, /* identified here, but read only by core/image/image.h */
-    PICTURE_WEBP /* read in builds with libwebp */
+    PICTURE_EXR,  /* identified here, but read only by core/image/image.h */
+    PICTURE_WEBP, /* read in builds with libwebp */
+    PICTURE_PNM,
+    PICTURE_TIFF /* read in builds with libtiff */
 } picture_kind;
 
 typedef struct picture_info {
@@ -87,6 +90,16 @@ kd_status picture_inspect_webp(picture_info *out, const char *path, const file_v
 kd_status picture_decode_webp(picture *out, const char *path, const file_view *file);
 /* Returns true if this build has libwebp. */
 bool picture_reads_webp(void);
+bool picture_reads_tiff(void); /* the same for libtiff */
+/* The same for TIFF files (core/image/tiff.c), in builds with libtiff, and for PBM, PGM, PPM and
+   PAM files (core/image/pnm.c). `out` has its `info` and `sample_bytes`. */
+kd_status picture_inspect_tiff(picture_info *out, const char *path, const file_view *file);
+kd_status picture_decode_tiff(picture *out, const char *path, const file_view *file);
+kd_status picture_inspect_pnm(picture_info *out, const char *path, const file_view *file);
+kd_status picture_decode_pnm(picture *out, const char *path, const file_view *file);
+/* Returns the file's kind, such as "a GIF image", if it is a picture or another file that this
+   build cannot decode; else NULL. */
+const char *picture_foreign_name(const file_view *file);
 /* Checks that no JPEG Huffman table that a decoder could encounter has more than 256 codes. */
 kd_status picture_check_huffman(const char *path, const file_view *file);
 

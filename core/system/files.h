@@ -23,6 +23,9 @@ typedef enum file_kind { FILE_ABSENT, FILE_REGULAR, FILE_FOLDER, FILE_OTHER } fi
    FILE_ABSENT, sets *out; `out` may be NULL. */
 file_kind file_identify(file_identity *out, const char *path);
 
+/* Calls `seen` with the name of each entry of the folder `path`, in any order. */
+void folder_visit(const char *path, void (*seen)(void *context, const char *name), void *context);
+
 typedef enum mapping_end {
     MAPPING_MADE,
     MAPPING_CANNOT_OPEN,

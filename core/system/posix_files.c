@@ -1,5 +1,6 @@
 #include "core/system/files.h"
 #include "core/system/machine.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +26,13 @@ file_kind file_identify(file_identity *out, const char *path) {
     if (out) *out = identity_of(&info);
     if (S_ISDIR(info.st_mode)) return FILE_FOLDER;
     return S_ISREG(info.st_mode) ? FILE_REGULAR : FILE_OTHER;
+}
+
+void folder_visit(const char *path, void (*seen)(void *context, const char *name), void *context) {
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (const struct dirent *entry; (entry = readdir(folder));) seen(context, entry->d_name);
+    closedir(folder);
 }
 
 static void time_of(int64_t *seconds, int64_t *nanoseconds, const struct stat *info) {

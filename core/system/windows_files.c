@@ -6,6 +6,7 @@
 #include <io.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static HANDLE open_to(const char *path, DWORD access, DWORD flags) {
@@ -36,6 +37,20 @@ file_kind file_identify(file_identity *out, const char *path) {
     CloseHandle(file);
     if (out) *out = identity;
     return kind;
+}
+
+void folder_visit(const char *path, void (*seen)(void *context, const char *name), void *context) {
+    char pattern[PLACE_BYTES], name[PLACE_BYTES];
+    wchar_t wide[PLACE_BYTES];
+    WIN32_FIND_DATAW entry;
+    if (snprintf(pattern, sizeof pattern, "%s/*", path) >= (int)sizeof pattern) return;
+    if (!wide_from(wide, pattern)) return;
+    const HANDLE found = FindFirstFileW(wide, &entry);
+    if (found == INVALID_HANDLE_VALUE) return;
+    do {
+        if (name_from(name, entry.cFileName)) seen(context, name);
+    } while (FindNextFileW(found, &entry));
+    FindClose(found);
 }
 
 mapping_end mapping_find(mapping_source *out, const char *path) {

@@ -1,6 +1,8 @@
 /* Compares what a method cannot show with what the scene contains. Materials are judged by their
    constants: an image that makes a part of a rough surface smooth is not noticed. */
 #include "render/api/omissions.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "shaders/bsdf.h"
 #include <math.h>
@@ -164,9 +166,7 @@ void omissions_report(const scene_view *scene, const integrator *integrator) {
                     (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");
 }
 
-void omissions_report_cut(const frame_statistics *statistics, const kd_render_options *options) {
-    const double share = statistics->watts_cut / statistics->watts_emitted;
-    if (!(share > cut_share)) return; /* not for NaN: a method without photons emits 0 W */
+static void report_cut(double share, const char *what, const kd_render_options *options) {
     /* With a depth limit below it, the other limit is never met. */
     const bool depth_only =
         options->max_specular == 0 || options->max_specular >= options->max_depth;
@@ -174,7 +174,92 @@ void omissions_report_cut(const frame_statistics *statistics, const kd_render_op
     if (!depth_only)
         snprintf(other, sizeof other, " or --max-specular %d", (int)options->max_specular);
     log_message(LOG_WARNING,
-                "%.2g %% of the emitted power was cut by --max-depth %d%s, so the picture is too "
-                "dark: raise the limit%s",
-                100 * share, (int)options->max_depth, other, depth_only ? "" : "s");
+                "%.2g %% of %s was cut by --max-depth %d%s, so the picture is too dark: raise the "
+                "limit%s",
+                100 * share, what, (int)options->max_depth, other, depth_only ? "" : "s");
+}
+
+/* --- paths from the camera ---------------------------------------------------------------------
+   What a limit cuts off is not known without longer paths, so some are traced twice, with the same
+   random numbers: as in the picture, and longer. */
+
+/* At most a quarter of the samples, but at least PROBES_MIN. With an albedo of 1 the longer paths
+   end at PROBE_DEPTH only. */
+enum { PROBES_MIN = 256, PROBES_MAX = 4096, PROBE_DEPTH = 1024 };
+static const double probe_share = 0.01; /* fraction of the light that is worth a warning */
+
+typedef struct depth_probe {
+    frame limited, longer;
+    const int32_t *crop; /* as film_open takes it */
+    int64_t count;
+    double sums[PROBES_MAX][2];
+} depth_probe;
+
+static double brightness(const frame *frame, int32_t x, int32_t y) {
+    const vec3 seen = frame->integrator->sample(frame, x, y, 0).radiance;
+    return vec3_is_finite(seen) ? (double)vec3_luminance(seen) : 0;
+}
+
+static void probe_paths(void *context, int64_t begin, int64_t end, int thread) {
+    depth_probe *probe = (depth_probe *)context;
+    const int32_t *crop = probe->crop;
+    (void)thread;
+    for (int64_t i = begin; i < end && !job_cancelled(probe->limited.job); ++i) {
+        /* evenly over the picture, by the golden ratio */
+        const double across = 0.6180339887498949 * (double)i;
+        const int32_t x = crop[0] + (int32_t)((across - floor(across)) * (crop[2] - crop[0]));
+        const int32_t y =
+            crop[1] + (int32_t)((double)i / (double)probe->count * (crop[3] - crop[1]));
+        probe->sums[i][0] = brightness(&probe->limited, x, y);
+        probe->sums[i][1] = brightness(&probe->longer, x, y);
+    }
+}
+
+static kd_status probe_depth(const frame *frame, depth_probe *probe, double *share) {
+    kd_render_options options = *frame->options;
+    const integrator *integrator = frame->integrator->depth_probe;
+    double limited = 0, longer = 0;
+    options.max_depth = PROBE_DEPTH;
+    options.max_specular = 0;
+    probe->limited = probe->longer = *frame;
+    probe->longer.options = &options;
+    probe->limited.integrator = probe->longer.integrator = integrator;
+    probe->limited.device_frame = probe->longer.device_frame = NULL;
+    probe->limited.state = probe->longer.state = NULL;
+    kd_status status = integrator->prepare(&probe->limited);
+    if (status == KD_OK) status = integrator->prepare(&probe->longer);
+    if (status == KD_OK) parallel_for(probe->count, 16, probe_paths, probe);
+    integrator->close(&probe->limited);
+    integrator->close(&probe->longer);
+    for (int64_t i = 0; i < probe->count; ++i) {
+        limited += probe->sums[i][0];
+        longer += probe->sums[i][1];
+    }
+    *share = longer > 0 ? 1 - limited / longer : 0;
+    return status;
+}
+
+kd_status omissions_report_cut(const frame *frame, const int32_t crop[4]) {
+    const kd_render_options *options = frame->options;
+    const frame_statistics *statistics = &frame->statistics;
+    const double emitted = statistics->watts_cut / statistics->watts_emitted;
+    /* not for NaN: a method without photons emits 0 W */
+    if (emitted > cut_share) report_cut(emitted, "the emitted power", options);
+    const bool limited = options->max_depth < PROBE_DEPTH ||
+                         (options->max_specular && options->max_specular < PROBE_DEPTH);
+    if (!frame->integrator->depth_probe || !limited || job_cancelled(frame->job)) return KD_OK;
+    depth_probe *probe = NULL;
+    double share = 0;
+    KD_TRY(KD_RESERVE_ZEROED(probe, 1));
+    probe->crop = crop;
+    const int64_t samples = (int64_t)(crop[2] - crop[0]) * (crop[3] - crop[1]) *
+                            integrator_samples(frame->integrator, options);
+    probe->count = samples / 4 < PROBES_MIN   ? PROBES_MIN
+                   : samples / 4 > PROBES_MAX ? PROBES_MAX
+                                              : samples / 4;
+    const kd_status status = probe_depth(frame, probe, &share);
+    memory_free(probe);
+    KD_TRY(status);
+    if (share > probe_share) report_cut(share, "the light in the picture", options);
+    return KD_OK;
 }

@@ -7,7 +7,9 @@
    (integrator.omits). */
 void omissions_report(const scene_view *scene, const integrator *integrator);
 
-/* Logs a warning if the limits of the path length cut more than 0.5 % of the emitted power. */
-void omissions_report_cut(const frame_statistics *statistics, const kd_render_options *options);
+/* Logs a warning if the limits of the path length cut more than 0.5 % of the emitted power (of
+   photons), or more than 1 % of the light of the part `crop` of the picture (integrators with
+   a depth_probe); to be called while the scene has its trees. May return KD_ERROR_MEMORY. */
+kd_status omissions_report_cut(const frame *frame, const int32_t crop[4]);
 
 #endif

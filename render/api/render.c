@@ -301,8 +301,9 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     job_stage_begin(frame->job, "develop", 0);
     const kd_status status = develop(saving->out, film, frame, saving->started);
     job_stage_end(frame->job);
-    omissions_report_cut(&frame->statistics, frame->options);
-    return status;
+    if (status != KD_OK) return status;
+    const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
+    return omissions_report_cut(frame, crop);
 }
 
 static void aim(frame *frame, const scene *scene) {

@@ -140,6 +140,9 @@ typedef struct integrator {
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
     uint32_t omits; /* mask of OMITS_POINT_CAUSTICS and so on */
+    /* The light that the limits of the path length cut off is estimated by more calls of the
+       `sample` of this integrator, on the CPU; NULL: it is not. */
+    const struct integrator *depth_probe;
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
                        copies */

@@ -67,6 +67,7 @@ const integrator integrator_path = {.name = "path",
                                     .launch_samples = waves_samples,
                                     .launch_bytes = waves_bytes,
                                     .omits = OMITS_POINT_CAUSTICS,
+                                    .depth_probe = &integrator_path,
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
@@ -79,6 +80,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch_samples = waves_samples,
                                       .launch_bytes = waves_bytes,
                                       .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
+                                      .depth_probe = &integrator_direct,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */
@@ -117,6 +119,7 @@ const integrator integrator_whitted = {.name = "whitted",
                                        .close = close_state,
                                        .launch = KD_IF_CUDA(whitted_launch),
                                        .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
+                                       .depth_probe = &integrator_whitted,
                                        .instances = true};
 
 const integrator integrator_ao = {.name = "ao",

@@ -186,6 +186,7 @@ static uint64_t sums_bytes(const kd_render_options *options) {
 const integrator integrator_light = {.name = "light",
                                      .source = "Dutre, Lafortune and Willems 1993",
                                      .omits = OMITS_SPECULAR | OMITS_SKY,
+                                     .depth_probe = &integrator_path,
                                      .box_alone = true,
                                      .prepare = light_prepare,
                                      .sample = light_sample_pixel,

@@ -195,8 +195,8 @@ static kd_status load_sky(scene *scene, const scene_draft *draft) {
         KD_TRY(texture_store_adopt(in, floats, CLEAR_SKY_WIDTH, CLEAR_SKY_HEIGHT, index));
         return texture_store_load(in);
     }
-    const texture_request request = {draft->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
-                                     vec2_make(0, 0),  vec2_make(0, 0), TEXTURE_REPEAT};
+    const texture_request request = {
+        .path = draft->sky_image, .role = TEXTURE_SKY, .scale = vec2_make(1, 1)};
     KD_TRY(texture_store_add(in, &request, index));
     KD_TRY(texture_store_load(in));
     const texture_image *image = &in->images[in->view_images[*index]];
@@ -285,5 +285,6 @@ kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
     if (draft->sky) KD_TRY(add_described_sky(scene, draft));
     if (scene->light_count == 0 || (draft->glows && !draft->sky)) KD_TRY(add_default_light(scene));
     KD_TRY(build_cdf(scene));
+    KD_TRY(scene_report_light_copies(scene));
     return KD_OK;
 }

@@ -17,11 +17,18 @@ static vec2 pair_of(const float pair[2]) {
     return vec2_make(pair[0], pair[1]);
 }
 
+static void request_range(texture_request *request, const mesh_map_form *form, float maximum) {
+    request->factor[TEXTURE_BASE] = form->ranged ? form->base : 0;
+    request->factor[TEXTURE_GAIN] = form->ranged ? form->gain : 1;
+    request->factor[TEXTURE_MAXIMUM] = form->ranged ? maximum : 0;
+    request->factor[TEXTURE_LINEAR] = form->linear;
+}
+
 static kd_status request(scene *scene, mesh_material *material, mesh_map map, texture_role usual,
                          uint32_t *index) {
     const mesh_map_form *form = &material->forms[map];
     const char *path = *mesh_material_map(material, map);
-    texture_request request = {path, role_of(form, usual), {0, 0}, {0, 0}, {0, 0}, TEXTURE_REPEAT};
+    texture_request request = {.path = path, .role = role_of(form, usual)};
     *index = KD_NONE;
     if (!path) return KD_OK;
     request.scale = pair_of(form->placed ? form->scale : material->map_scale);
@@ -31,8 +38,12 @@ static kd_status request(scene *scene, mesh_material *material, mesh_map map, te
                     : material->map_clamp ? TEXTURE_HOLD
                                           : TEXTURE_REPEAT;
     if (form->second) request.wraps |= TEXTURE_SECOND;
+    if (form->nearest[0]) request.wraps |= TEXTURE_NEAREST_U;
+    if (form->nearest[1]) request.wraps |= TEXTURE_NEAREST_V;
     if (texture_role_is_gloss(usual))
-        return texture_store_add_gloss(&scene->textures, &request, material->glossiness, index);
+        memcpy(request.factor, material->glossiness, sizeof request.factor);
+    else if (form->ranged || form->linear)
+        request_range(&request, form, map == MESH_MAP_EMISSION ? 1e30f : 1);
     return texture_store_add(&scene->textures, &request, index);
 }
 

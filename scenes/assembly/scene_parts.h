@@ -31,21 +31,27 @@ typedef enum texture_role {
     TEXTURE_GLOSS_ROUGHNESS   /* one value: 1 - glossiness */
 } texture_role;
 
+/* Members of `factor` of other roles than specular and glossiness: a texel counts as base + gain *
+   texel, at least 0 and at most the maximum, unless the maximum is 0 (of normals the gain scales
+   the slopes); LINEAR is 1 if colours are not sRGB encoded. */
+enum { TEXTURE_BASE, TEXTURE_GAIN, TEXTURE_MAXIMUM, TEXTURE_LINEAR };
+
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    float factor[4];  /* of specular and glossiness; 0 for other roles */
+    float factor[4];  /* as in texture_request */
     uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; NULL: see `floats` */
     float *floats;    /* owned; 3 per texel; NULL if `bytes` is set */
     uint32_t samples; /* per texel of `bytes` */
     bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
     bool loaded;        /* false: not read, or replaced by the neutral texel */
+    bool ranged;        /* the range of the values has been changed (texture_change_range) */
     bool shows_normals; /* a height map whose colours are those of a tangent-space normal map */
     uint64_t kept;      /* bytes of the texels */
     uint64_t passing;   /* additional bytes while the image is being read */
     kd_status status;   /* status of reading the image */
-    char message[512];  /* error message if status is not KD_OK */
+    char message[1024]; /* error message if status is not KD_OK */
 } texture_image;
 
 typedef struct texture_store {
@@ -66,13 +72,11 @@ typedef struct texture_request {
     texture_role role;
     vec2 scale, offset, shear; /* as in texture_view */
     uint32_t wraps;            /* texture_wraps */
+    float factor[4];           /* of specular and glossiness, else as above; 0: no changes */
 } texture_request;
 
 /* Sets *index to the view for this request. texture_store_load reads the image. */
 kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index);
-/* The same for a role of specular and glossiness, with their factors. */
-kd_status texture_store_add_gloss(texture_store *store, const texture_request *request,
-                                  const float factor[4], uint32_t *index);
 /* Takes ownership of `floats` (3 per texel, allocated by memory_reserve), also on failure, and
    adds it as an image without a file. */
 kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width, int32_t height,
@@ -83,6 +87,10 @@ kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width
 kd_status texture_store_load(texture_store *store);
 /* Replaces the bytes of an image by the floats that `view` decodes them to. */
 kd_status texture_make_floats(texture_image *image, const texture_view *view);
+/* scene_texture_range.c: returns true if the request changes the range of the values, which takes
+   effect in texture_change_range, once per image; `view` is one of its views and is updated. */
+bool texture_has_range(const texture_image *image);
+kd_status texture_change_range(texture_image *image, texture_view *view);
 /* Returns KD_ERROR_INPUT if the image is too large. */
 kd_status texture_check_size(const texture_image *image, int width, int height);
 /* Sets `kept` and `passing` of an EXR image: the bytes of its texels, and of its planes while
@@ -154,6 +162,10 @@ bool scene_instance_emits(const scene *scene);
 kd_status scene_build_materials(scene *scene);
 /* scene_lights.c: builds the light table. Needs materials, textures and the bounding box. */
 kd_status scene_build_lights(scene *scene, const scene_draft *draft);
+/* scene_light_copies.c: counts the lights that have the place of another one, with the place of the
+   first in world space; the other function logs a warning of them. */
+kd_status scene_find_light_copies(const scene *scene, uint32_t *count, double first[3]);
+kd_status scene_report_light_copies(const scene *scene);
 /* scene_environment.c: builds sampling tables over the image's texels, weighted by solid angle,
    and sets *mean to the mean radiance over the sphere. */
 kd_status scene_build_sky_tables(scene *scene, vec3 *mean);

@@ -65,12 +65,6 @@ static kd_status add_view(texture_store *store, uint32_t image, const texture_vi
 }
 
 kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index) {
-    static const float none[4] = {0, 0, 0, 0};
-    return texture_store_add_gloss(store, request, none, index);
-}
-
-kd_status texture_store_add_gloss(texture_store *store, const texture_request *request,
-                                  const float factor[4], uint32_t *index) {
     texture_view view;
     uint32_t image = 0;
     memset(&view, 0, sizeof view);
@@ -78,7 +72,7 @@ kd_status texture_store_add_gloss(texture_store *store, const texture_request *r
     view.offset = request->offset;
     view.shear = request->shear;
     view.clamp = request->wraps;
-    KD_TRY(add_image(store, request->path, request->role, factor, &image));
+    KD_TRY(add_image(store, request->path, request->role, request->factor, &image));
     KD_TRY(add_view(store, image, &view, index));
     return KD_OK;
 }
@@ -293,6 +287,8 @@ static kd_status measure(texture_image *image, const file_view *file) {
     image->kept = (is_light ? 12 : info.is_wide ? 2 * samples : samples) * texels;
     if (texture_role_is_gloss(image->role))
         image->kept = 2 * texture_gloss_samples(image->role) * texels;
+    else if (texture_has_range(image))
+        image->kept = (image->role == TEXTURE_NORMAL ? 6 : whole ? 12 : 2) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_DEEP);
     if (is_light) image->passing -= image->kept; /* decoding allocates the floats that are kept */
     return KD_OK;
@@ -428,7 +424,7 @@ kd_status texture_store_load(texture_store *store) {
         KD_TRY(make_neutral(image));
     }
     for (uint32_t i = 0; i < store->view_count; ++i) {
-        const texture_image *image = &store->images[store->view_images[i]];
+        texture_image *image = &store->images[store->view_images[i]];
         texture_view *view = &store->views[i];
         view->bytes = image->bytes;
         view->floats = image->floats;
@@ -436,8 +432,10 @@ kd_status texture_store_load(texture_store *store) {
         view->height = image->height;
         view->samples = image->samples;
         view->is_wide = image->is_wide;
-        view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
+        view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) &&
+                     image->bytes && image->factor[TEXTURE_LINEAR] == 0;
         if (view->srgb && view->is_wide) KD_TRY(make_curve(store, view));
+        if (texture_has_range(image)) KD_TRY(texture_change_range(image, view));
     }
     return KD_OK;
 }

@@ -10,7 +10,9 @@
 #include "scenes/describe/readers.h"
 #include "scenes/formats/mesh_formats.h"
 #include "scenes/mesh/generate.h"
+#include "scenes/mesh/origin.h"
 #include "scenes/text/text.h"
+#include <math.h>
 #include <stdarg.h>
 #include <strings.h>
 
@@ -21,6 +23,19 @@ static void textures_report(examination *check, const texture_store *textures) {
             check_note(check, check->path, 0, "unusable-texture", CHECK_WARNING,
                        "found a texture that cannot be used: %s", image->message);
     }
+}
+
+static kd_status light_copies_report(examination *check, const scene *made) {
+    uint32_t count = 0;
+    double first[3];
+    KD_TRY(scene_find_light_copies(made, &count, first));
+    if (count)
+        check_note(check, check->path, 0, "duplicate-light", CHECK_WARNING,
+                   "found %u light%s or emitting triangle%s at the place of another one, the first "
+                   "at (%.6g, %.6g, %.6g); "
+                   "both emit",
+                   count, count > 1 ? "s" : "", count > 1 ? "s" : "", first[0], first[1], first[2]);
+    return KD_OK;
 }
 
 kd_status check_refused(examination *check) {
@@ -39,6 +54,7 @@ kd_status check_refused(examination *check) {
         status_clear();
         status = KD_OK;
     }
+    if (status == KD_OK) status = light_copies_report(check, made);
     textures_report(check, &made->textures);
     memset(&draft.geometry, 0, sizeof draft.geometry);
     memset(&made->geometry, 0, sizeof made->geometry);
@@ -88,7 +104,7 @@ static void note_keep(examination *check, const char *file, uint32_t line, const
 
 void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -100,7 +116,7 @@ void check_note(examination *check, const char *file, uint32_t line, const char 
 static void note_numbered(examination *check, const uint32_t *lines, uint64_t number,
                           const char *noun, const char *kind, check_severity severity,
                           const char *message) {
-    char longer[600];
+    char longer[1100];
     if (!lines)
         snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, message);
     note_keep(check, check->path, lines ? lines[number] : 0, kind, severity,
@@ -109,7 +125,7 @@ static void note_numbered(examination *check, const uint32_t *lines, uint64_t nu
 
 void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -119,7 +135,7 @@ void check_triangle_note(examination *check, uint64_t triangle, const char *kind
 
 void check_position_note(examination *check, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char message[512];
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -149,7 +165,7 @@ static void on_problem(void *context, const obj_problem *problem) {
 
 /* Adds the error of a reader, without the file name that precedes it. */
 static void reader_gave_up(examination *check) {
-    char message[512];
+    char message[1024];
     const char *at = kd_last_error();
     snprintf(message, sizeof message, "%s", at);
     const size_t length = strlen(check->path);
@@ -170,6 +186,7 @@ static kd_status body_read(examination *check) {
     const obj_options options = {.problem = on_problem,
                                  .context = check,
                                  .keep_going = true,
+                                 .recentre = true, /* the geometry as it is rendered */
                                  .triangle_lines = &check->lines};
     check->is_obj =
         !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
@@ -193,6 +210,41 @@ static void counts_fill(examination *check) {
     for (uint64_t i = 0; i < body->triangle_count; ++i) check->report->lights += emits(body, i);
 }
 
+/* Returns true if all coordinates of the file may have been floats. */
+static bool is_rounded(const mesh *body) {
+    for (uint32_t i = 0; i < body->position_count; ++i) {
+        double at[3];
+        if (!vec3_is_finite(body->positions[i])) continue;
+        origin_to_world(at, body->origin, body->positions[i]);
+        for (int axis = 0; axis < 3; ++axis)
+            if ((double)(float)at[axis] != at[axis]) return false;
+    }
+    return true;
+}
+
+/* Reports coordinates whose rounding to floats is visible at the size of the mesh, and whether they
+   have been rounded in the file, which causes other problems. */
+static void far_report(examination *check) {
+    const mesh *body = &check->body;
+    const double *o = body->origin;
+    if (origin_is_zero(o)) return;
+    const double size = (double)vec3_largest(box3_size(mesh_box(body)));
+    const float distance = (float)fmax(fabs(o[0]), fmax(fabs(o[1]), fabs(o[2])));
+    const double step = (double)nextafterf(distance, INFINITY) - (double)distance;
+    if (step >= 1e-4 * size && is_rounded(body))
+        check_note(
+            check, check->path, 0, "far-coordinates", CHECK_WARNING,
+            "found coordinates near (%.9g, %.9g, %.9g), too large for floats: there the steps "
+            "of floats are %.2g, %.2g %% of the size of the mesh, and vertices, faces and "
+            "normals are wrong by as much; write it nearer to (0, 0, 0)",
+            o[0], o[1], o[2], step, 100 * step / size);
+    else
+        check_note(check, check->path, 0, "far-coordinates", CHECK_NOTE,
+                   "found coordinates near (%.9g, %.9g, %.9g), where the steps of floats are %.2g; "
+                   "they are read with more digits, relative to that point",
+                   o[0], o[1], o[2], step);
+}
+
 /* A point cloud can be rendered, to an empty image; a mesh without finite vertices cannot. */
 static bool has_a_place(const mesh *body) {
     for (uint64_t i = 0; i < body->position_count; ++i)
@@ -209,7 +261,8 @@ static kd_status tree_examine(examination *check) {
     tritree tree;
     memset(&tree, 0, sizeof tree);
     KD_TRY(tritree_open(&tree, &input, &options, "auto", check->job));
-    kd_status status = check_inwards(check, &tree);
+    kd_status status = check_shells(check, &tree);
+    if (status == KD_OK) status = check_inwards(check, &tree);
     if (status == KD_OK) status = check_intersections(check, &tree);
     tritree_close(&tree);
     KD_TRY(status);
@@ -221,7 +274,6 @@ static kd_status geometry_examine(examination *check) {
     if (check->is_obj) KD_TRY(check_text(check));
     KD_TRY(check_weld(check));
     KD_TRY(check_triangles(check));
-    KD_TRY(check_shells(check));
     KD_TRY(check_interruption(check));
     KD_TRY(check_edges(check));
     KD_TRY(check_orientation(check));
@@ -235,6 +287,7 @@ static kd_status geometry_examine(examination *check) {
 static kd_status examine(examination *check) {
     KD_TRY(body_read(check));
     counts_fill(check);
+    far_report(check);
     if (check->body.triangle_count > 0) {
         KD_TRY(geometry_examine(check));
     } else if (check->report->renderable) {

@@ -9,6 +9,7 @@
 #include "core/system/paths.h"
 #include "scenes/check/check_obj.h"
 #include "scenes/check/check_parts.h"
+#include "scenes/mesh/origin.h"
 #include <limits.h>
 #include <stdlib.h>
 
@@ -324,9 +325,12 @@ static void name_write(FILE *file, const char *name) {
 }
 
 static uint32_t vertices_write(FILE *file, const mesh *body) {
-    for (uint32_t i = 0; i < body->position_count; ++i)
-        fprintf(file, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
-                (double)body->positions[i].y, (double)body->positions[i].z);
+    const int digits = origin_is_zero(body->origin) ? 9 : 17;
+    for (uint32_t i = 0; i < body->position_count; ++i) {
+        double at[3];
+        origin_to_world(at, body->origin, body->positions[i]);
+        fprintf(file, "v %.*g %.*g %.*g\n", digits, at[0], digits, at[1], digits, at[2]);
+    }
     for (uint32_t i = 0; i < body->texcoord_count; ++i)
         fprintf(file, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
     for (uint32_t i = 0; i < body->normal_count; ++i)

@@ -78,8 +78,6 @@ kd_status check_text(examination *check);
 kd_status check_weld(examination *check);
 /* check_triangles.c: slivers, normals against the winding, textures without coordinates. */
 kd_status check_triangles(examination *check);
-/* check_shells.c: glass that is not closed, or inverted. */
-kd_status check_shells(examination *check);
 /* check_edges.c: non-manifold edges and vertices. Creates the half-edges. */
 kd_status check_edges(examination *check);
 /* check_edges.c: finds shells; flipped faces. */
@@ -88,7 +86,11 @@ kd_status check_orientation(examination *check);
 kd_status check_tjunctions(examination *check);
 /* check_edges.c: boundary loops. */
 kd_status check_holes(examination *check);
-/* check_inwards.c: inverted shells. `tree` contains all triangles. */
+/* check_shells.c: glass that is not closed, inverted, or in other glass. `tree` contains all
+   triangles. */
+kd_status check_shells(examination *check, const tritree *tree);
+bool check_is_glass(const examination *check, uint64_t triangle);
+/* check_inwards.c: inverted shells. */
 kd_status check_inwards(examination *check, const tritree *tree);
 /* check_intersect.c: self-intersections. */
 kd_status check_intersections(examination *check, const tritree *tree);
@@ -132,6 +134,42 @@ static inline void check_join(uint32_t *parent, uint32_t a, uint32_t b) {
     else
         parent[a] = b;
 }
+
+/* Differences and products of points, in double precision. */
+typedef struct check_vector {
+    double x[3];
+} check_vector;
+
+static inline check_vector check_difference(vec3 a, vec3 from) {
+    const check_vector made = {
+        {(double)a.x - (double)from.x, (double)a.y - (double)from.y, (double)a.z - (double)from.z}};
+    return made;
+}
+static inline check_vector check_cross(check_vector a, check_vector b) {
+    const check_vector made = {{a.x[1] * b.x[2] - a.x[2] * b.x[1],
+                                a.x[2] * b.x[0] - a.x[0] * b.x[2],
+                                a.x[0] * b.x[1] - a.x[1] * b.x[0]}};
+    return made;
+}
+
+/* check_ray.c: a ray from a point of a triangle along z. */
+typedef struct check_ray {
+    const examination *check;
+    const tritree *tree;
+    const uint32_t *groups; /* of each triangle, by which the hits are sorted */
+    double from[3];
+    uint32_t *hits; /* owned; hit_count triangles */
+    uint64_t hit_count, hit_capacity;
+    uint64_t tests, tests_max; /* triangles tested so far, and the limit of work */
+    kd_status status;
+} check_ray;
+
+/* Finds the triangles that a ray from a point of the triangle crosses. Incomplete if
+   ray->tests >= ray->tests_max. */
+kd_status check_ray_cast(check_ray *ray, uint32_t triangle);
+/* Returns 1 if the ray leaves through the triangle's front, -1 if it enters, 0 if it misses. */
+int check_ray_side(const check_ray *ray, uint32_t triangle);
+void check_ray_close(check_ray *owned);
 
 /* Sorts keys with their values; `largest` is an upper bound of the keys. */
 kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest);

@@ -207,7 +207,7 @@ static kd_status read_environment(describe_reader *reader, const json_place *at,
 
 kd_status describe_path(const describe_reader *reader, const char *name, char **path) {
     KD_REQUIRE(path_is_allowed(reader->path, name), KD_ERROR_INPUT,
-               "%s: the file \"%.200s\" is outside the scene's folder; move it there, or use "
+               "%s: the file \"%.400s\" is outside the scene's folder; move it there, or use "
                "--allow-outside",
                reader->path, name);
     *path = file_path_beside(reader->path, name);

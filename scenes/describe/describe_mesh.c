@@ -198,7 +198,7 @@ static kd_status read_file(describe_reader *reader, const json_place *at, const 
         return KD_OK;
     }
     if (strcasecmp(file_suffix(name), ".json") == 0)
-        return json_fail(at, "found the scene description \"%.60s\", expected a mesh file", name);
+        return json_fail(at, "found the scene description \"%.400s\", expected a mesh file", name);
     char *path = NULL;
     KD_TRY(describe_path(reader, name, &path));
     const kd_status status = reader->load(out, path, options, reader->job);

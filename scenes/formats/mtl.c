@@ -1,6 +1,7 @@
 /* Parses MTL files line by line. What a material means is decided in mtl_record.c once all its
    statements are read. */
 #include "scenes/formats/mtl.h"
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/text/number.h"
@@ -97,10 +98,7 @@ static void entry_clear(mtl_entry *entry) {
     entry->ka = entry->kd;
     entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
     entry->ns = entry->ni = entry->d = entry->tr = entry->illum = entry->pr = entry->pm = NAN;
-    for (int i = 0; i < MTL_MAPS; ++i) {
-        entry->maps[i].scale[0] = entry->maps[i].scale[1] = 1;
-        entry->maps[i].bump = 1;
-    }
+    for (int i = 0; i < MTL_MAPS; ++i) mtl_texture_default(&entry->maps[i]);
 }
 
 static void entry_finish(mtl_reader *reader) {
@@ -234,9 +232,17 @@ static void ignored_report(mtl_reader *reader, text_span key, bool *reported, ui
     *reported = true;
 }
 
+static void options_report(mtl_reader *reader, text_span key, mtl_map which, mtl_map_text *read,
+                           uint64_t line) {
+    for (const char *name; (name = mtl_option_ignored(read, which));)
+        problem_add_once(&reader->problems, "left-out", line,
+                         "found %s of %.*s, which Kandela does not support; it is ignored", name,
+                         text_shown(key), key.begin);
+}
+
 static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
-    const char *expected;
+    path_found found;
     if (which == MTL_MAP_EXPONENT &&
         !reader->blender) { /* an image of exponents, not of roughness */
         ignored_report(reader, key, &reader->exponent_reported, line);
@@ -247,13 +253,19 @@ static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint
                     "found %.*s without a name, expected a file", text_shown(key), key.begin);
         return KD_OK;
     }
-    KD_TRY(path_find(reader->path, read.name, &read.texture.path, &expected));
-    if (!read.texture.path) {
+    KD_TRY(path_find(reader->path, read.name, &found));
+    if (!found.path) {
         problem_add(&reader->problems, false, "missing-texture", line,
                     "found %.*s \"%.*s\", expected %s; the texture is ignored", text_shown(key),
-                    key.begin, text_shown(read.name), read.name.begin, expected);
+                    key.begin, text_shown_name(read.name), read.name.begin, found.expected);
         return KD_OK;
     }
+    if (found.is_other)
+        problem_add_once(&reader->problems, "other-name", line,
+                         "found the texture \"%.*s\" as %.400s", text_shown_name(read.name),
+                         read.name.begin, found.name);
+    options_report(reader, key, which, &read, line);
+    read.texture.path = found.path;
     memory_free(reader->entry.maps[which].path);
     reader->entry.maps[which] = read.texture;
     return KD_OK;
@@ -340,9 +352,13 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
     from.current = KD_NONE;
     entry_clear(&from.entry);
     const char *encoding = text_foreign_encoding(view.bytes, view.count);
+    const file_content content = file_content_not_text(view.bytes, view.count);
     if (encoding) {
         problem_add(&from.problems, true, "unreadable", 0, "found %s text, expected UTF-8 or ASCII",
                     encoding);
+    } else if (content.name) {
+        problem_add(&from.problems, true, "unreadable", 0, "found %s, expected MTL%s%s",
+                    content.name, *content.advice ? "; " : "", content.advice);
     } else {
         KD_TRY_GOTO(KD_RESERVE(text, view.count + 2));
         memcpy(text, view.bytes, view.count);

@@ -44,8 +44,13 @@ typedef struct mtl_texture {
     float scale[2], offset[2];
     float bump; /* -bm */
     bool clamp;
+    bool nearest[2];      /* -blendu off, -blendv off */
+    bool linear;          /* -cc off, -colorspace linear; for colours */
+    float base, gain;     /* -mm */
     mesh_channel channel; /* -imfchan, for maps of one number */
 } mtl_texture;
+
+void mtl_texture_default(mtl_texture *made); /* no path, no options */
 
 typedef struct mtl_entry {
     vec3 ka, kd, ks, ke, tf;
@@ -62,8 +67,12 @@ typedef struct mtl_entry {
 typedef struct mtl_map_text {
     text_span name;
     mtl_texture texture; /* its path is not set */
+    uint32_t options;    /* bit set of the options with an effect */
 } mtl_map_text;
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);
+/* Returns the name of an option of the statement that has no effect on its map, and removes it from
+   read->options; NULL: none is left. */
+const char *mtl_option_ignored(mtl_map_text *read, mtl_map which);
 
 /* mtl_record.c: converts an entry to a material. Takes ownership of the entry's paths. */
 void mtl_entry_convert(mtl_entry *entry, mesh_material *mesh_material);

@@ -6,20 +6,71 @@
 
 typedef enum option_form { FORM_WORD, FORM_NUMBERS, FORM_SWITCH } option_form;
 
+/* The maps on which an option has an effect, as bits. */
+enum { FOR_COLOURS = 1, FOR_NUMBERS = 2, FOR_HEIGHTS = 4, FOR_NORMALS = 8, FOR_ALL = 15 };
+
+typedef enum option_name {
+    OPTION_SCALE,
+    OPTION_OFFSET,
+    OPTION_TURBULENCE,
+    OPTION_RANGE,
+    OPTION_BUMP,
+    OPTION_BOOST,
+    OPTION_RESOLUTION,
+    OPTION_CLAMP,
+    OPTION_BLEND_U,
+    OPTION_BLEND_V,
+    OPTION_CORRECTION,
+    OPTION_CHANNEL,
+    OPTION_TYPE,
+    OPTION_SPACE,
+    OPTIONS
+} option_name;
+
 typedef struct option_kind {
     const char *name;
     option_form form;
     int minimum, maximum; /* allowed count of numbers */
+    uint32_t maps;
 } option_kind;
 
-static const option_kind option_kinds[] = {
-    {"-s", FORM_NUMBERS, 1, 3},      {"-o", FORM_NUMBERS, 1, 3},
-    {"-t", FORM_NUMBERS, 1, 3},      {"-mm", FORM_NUMBERS, 2, 2},
-    {"-bm", FORM_NUMBERS, 1, 1},     {"-boost", FORM_NUMBERS, 1, 1},
-    {"-texres", FORM_NUMBERS, 1, 2}, {"-clamp", FORM_SWITCH, 0, 0},
-    {"-blendu", FORM_SWITCH, 0, 0},  {"-blendv", FORM_SWITCH, 0, 0},
-    {"-cc", FORM_SWITCH, 0, 0},      {"-imfchan", FORM_WORD, 0, 0},
-    {"-type", FORM_WORD, 0, 0},      {"-colorspace", FORM_WORD, 0, 0}};
+static const option_kind option_kinds[OPTIONS] = {
+    [OPTION_SCALE] = {"-s", FORM_NUMBERS, 1, 3, FOR_ALL},
+    [OPTION_OFFSET] = {"-o", FORM_NUMBERS, 1, 3, FOR_ALL},
+    [OPTION_TURBULENCE] = {"-t", FORM_NUMBERS, 1, 3, 0},
+    [OPTION_RANGE] = {"-mm", FORM_NUMBERS, 2, 2, FOR_COLOURS | FOR_NUMBERS | FOR_HEIGHTS},
+    [OPTION_BUMP] = {"-bm", FORM_NUMBERS, 1, 1, FOR_HEIGHTS | FOR_NORMALS},
+    [OPTION_BOOST] = {"-boost", FORM_NUMBERS, 1, 1, 0},
+    [OPTION_RESOLUTION] = {"-texres", FORM_NUMBERS, 1, 2, 0},
+    [OPTION_CLAMP] = {"-clamp", FORM_SWITCH, 0, 0, FOR_ALL},
+    [OPTION_BLEND_U] = {"-blendu", FORM_SWITCH, 0, 0, FOR_ALL},
+    [OPTION_BLEND_V] = {"-blendv", FORM_SWITCH, 0, 0, FOR_ALL},
+    [OPTION_CORRECTION] = {"-cc", FORM_SWITCH, 0, 0, FOR_COLOURS},
+    [OPTION_CHANNEL] = {"-imfchan", FORM_WORD, 0, 0, FOR_NUMBERS | FOR_HEIGHTS},
+    [OPTION_TYPE] = {"-type", FORM_WORD, 0, 0, 0},
+    [OPTION_SPACE] = {"-colorspace", FORM_WORD, 0, 0, FOR_COLOURS}};
+
+static uint32_t class_of(mtl_map map) {
+    switch (map) {
+    case MTL_MAP_DIFFUSE:
+    case MTL_MAP_SPECULAR:
+    case MTL_MAP_EMISSION:
+    case MTL_MAP_SHEEN: return FOR_COLOURS;
+    case MTL_MAP_BUMP: return FOR_HEIGHTS;
+    case MTL_MAP_NORMAL: return FOR_NORMALS;
+    default: return FOR_NUMBERS;
+    }
+}
+
+const char *mtl_option_ignored(mtl_map_text *read, mtl_map which) {
+    for (int i = 0; i < OPTIONS; ++i) {
+        const uint32_t bit = 1u << i;
+        const bool is_ignored = read->options & bit && !(option_kinds[i].maps & class_of(which));
+        read->options &= ~bit;
+        if (is_ignored) return option_kinds[i].name;
+    }
+    return NULL;
+}
 
 /* Returns the channel that -imfchan names; the usual one for z, the depth, which no picture has. */
 static mesh_channel channel_of(text_span word) {
@@ -36,20 +87,32 @@ static mesh_channel channel_of(text_span word) {
     return MESH_CHANNEL_USUAL;
 }
 
-static void option_apply(const option_kind *kind, const float values[3], int count, text_span word,
+/* Returns true if the value differs from the default. */
+static bool option_apply(option_name name, const float values[3], int count, text_span word,
                          mtl_texture *texture) {
-    if (strcmp(kind->name, "-s") == 0) {
+    const bool off = text_is_like(word, "off");
+    switch (name) {
+    case OPTION_SCALE:
         texture->scale[0] = values[0];
         texture->scale[1] = count > 1 ? values[1] : 1;
-    } else if (strcmp(kind->name, "-o") == 0) {
+        return true;
+    case OPTION_OFFSET:
         texture->offset[0] = values[0];
         texture->offset[1] = count > 1 ? values[1] : 0;
-    } else if (strcmp(kind->name, "-bm") == 0) {
-        texture->bump = values[0];
-    } else if (strcmp(kind->name, "-clamp") == 0) {
-        texture->clamp = text_is_like(word, "on");
-    } else if (strcmp(kind->name, "-imfchan") == 0) {
-        texture->channel = channel_of(word);
+        return true;
+    case OPTION_TURBULENCE: return values[0] != 0 || values[1] != 0 || values[2] != 0;
+    case OPTION_RANGE:
+        texture->base = values[0];
+        texture->gain = values[1];
+        return values[0] != 0 || values[1] != 1;
+    case OPTION_BUMP: texture->bump = values[0]; return values[0] != 1;
+    case OPTION_CLAMP: texture->clamp = !off; return !off;
+    case OPTION_BLEND_U: texture->nearest[0] = off; return off;
+    case OPTION_BLEND_V: texture->nearest[1] = off; return off;
+    case OPTION_CORRECTION: texture->linear = off; return off;
+    case OPTION_CHANNEL: texture->channel = channel_of(word); return true;
+    case OPTION_SPACE: texture->linear = !text_is_like(word, "sRGB"); return true;
+    default: return true;
     }
 }
 
@@ -68,10 +131,10 @@ static int option_numbers(text_cursor *cursor, float values[3], int maximum) {
 }
 
 /* Parses one option with its arguments. Returns false, and leaves the cursor, if there is none. */
-static bool option_read(text_cursor *cursor, mtl_texture *texture) {
+static bool option_read(text_cursor *cursor, mtl_map_text *read) {
     text_cursor ahead = *cursor;
     const text_span word = text_word(&ahead);
-    for (size_t i = 0; i < sizeof option_kinds / sizeof *option_kinds; ++i) {
+    for (int i = 0; i < OPTIONS; ++i) {
         const option_kind *kind = &option_kinds[i];
         if (!text_is(word, kind->name)) continue;
         float values[3] = {0};
@@ -88,7 +151,8 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
                 !text_is_like(value, "off"))
                 return false;
         }
-        option_apply(kind, values, count, value, texture);
+        if (option_apply((option_name)i, values, count, value, &read->texture))
+            read->options |= 1u << i;
         *cursor = ahead;
         return true;
     }
@@ -97,24 +161,28 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
 
 /* Parses the rest of the line if it consists of options only. Otherwise returns false and changes
    nothing. */
-static bool options_to_end(text_cursor *cursor, mtl_texture *texture) {
+static bool options_to_end(text_cursor *cursor, mtl_map_text *read) {
     text_cursor ahead = *cursor;
-    mtl_texture mtl = *texture;
+    mtl_map_text behind = *read;
     do {
-        if (!option_read(&ahead, &mtl)) return false;
+        if (!option_read(&ahead, &behind)) return false;
         text_skip_blanks(&ahead);
     } while (!text_is_line_end(*ahead.at));
     *cursor = ahead;
-    *texture = mtl;
+    *read = behind;
     return true;
+}
+
+void mtl_texture_default(mtl_texture *made) {
+    memset(made, 0, sizeof *made);
+    made->scale[0] = made->scale[1] = made->bump = made->gain = 1;
 }
 
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read) {
     memset(read, 0, sizeof *read);
-    mtl_texture *texture = &read->texture;
-    texture->scale[0] = texture->scale[1] = texture->bump = 1;
+    mtl_texture_default(&read->texture);
     text_skip_blanks(cursor);
-    while (option_read(cursor, texture)) text_skip_blanks(cursor);
+    while (option_read(cursor, read)) text_skip_blanks(cursor);
     read->name.begin = cursor->at;
     while (!text_is_line_end(*cursor->at)) {
         const char *word_end = cursor->at;
@@ -122,7 +190,7 @@ bool mtl_map_read(text_cursor *cursor, mtl_map_text *read) {
         cursor->at = word_end;
         read->name.count = (uint64_t)(word_end - read->name.begin);
         text_skip_blanks(cursor);
-        if (*cursor->at == '-' && options_to_end(cursor, texture)) break;
+        if (*cursor->at == '-' && options_to_end(cursor, read)) break;
     }
     return read->name.count > 0;
 }
@@ -316,31 +384,50 @@ static bool is_number(mesh_map map) {
            map == MESH_MAP_BUMP || map == MESH_MAP_COAT || map == MESH_MAP_COAT_ROUGHNESS;
 }
 
-/* Moves the texture paths to the material. The record has one texture transform, that of the first
-   map. */
+/* The material has the place of its first map, which scene descriptions can change; other maps have
+   their own. */
+static mesh_map_form form_of(const mtl_texture *texture, const mtl_texture *first, mesh_map map) {
+    mesh_map_form form;
+    memset(&form, 0, sizeof form);
+    if (is_number(map)) form.channel = (uint8_t)texture->channel;
+    form.placed = memcmp(texture->scale, first->scale, sizeof first->scale) != 0 ||
+                  memcmp(texture->offset, first->offset, sizeof first->offset) != 0 ||
+                  texture->clamp != first->clamp;
+    memcpy(form.scale, texture->scale, sizeof form.scale);
+    memcpy(form.offset, texture->offset, sizeof form.offset);
+    form.wrap[0] = form.wrap[1] = texture->clamp ? TEXTURE_HOLD : TEXTURE_REPEAT;
+    memcpy(form.nearest, texture->nearest, sizeof form.nearest);
+    form.linear = texture->linear;
+    form.ranged = map != MESH_MAP_BUMP && (texture->base != 0 || texture->gain != 1);
+    form.base = texture->base;
+    form.gain = texture->gain;
+    return form;
+}
+
+/* Moves the texture paths to the material. */
 static void maps_take(mtl_entry *entry, mesh_material *material) {
     static const mesh_map places[MTL_MAPS] = {
         MESH_MAP_DIFFUSE,   MESH_MAP_SPECULAR, MESH_MAP_EMISSION,       MESH_MAP_OPACITY,
         MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_MAP_NORMAL,         MESH_MAP_BUMP,
         MESH_MAP_SHEEN,     MESH_MAP_COAT,     MESH_MAP_COAT_ROUGHNESS, MESH_MAP_ROUGHNESS};
-    const mtl_texture *placed = NULL;
+    const mtl_texture *first = NULL;
     for (int i = 0; i < MTL_MAPS; ++i) {
         char **path = mesh_material_map(material, places[i]);
         if (!entry->maps[i].path || *path) continue;
+        if (!first) first = &entry->maps[i];
         *path = entry->maps[i].path;
-        if (is_number(places[i]))
-            material->forms[places[i]].channel = (uint8_t)entry->maps[i].channel;
+        material->forms[places[i]] = form_of(&entry->maps[i], first, places[i]);
         entry->maps[i].path = NULL;
-        if (!placed) placed = &entry->maps[i];
     }
-    material->map_scale[0] = placed ? placed->scale[0] : 1;
-    material->map_scale[1] = placed ? placed->scale[1] : 1;
-    material->map_offset[0] = placed ? placed->offset[0] : 0;
-    material->map_offset[1] = placed ? placed->offset[1] : 0;
-    material->map_clamp = placed && placed->clamp;
-    material->record.bump_scale = bump_unit * entry->maps[MTL_MAP_BUMP].bump;
-    if (material->record.kind == MATERIAL_PRINCIPLED)
-        material->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
+    material->map_scale[0] = first ? first->scale[0] : 1;
+    material->map_scale[1] = first ? first->scale[1] : 1;
+    material->map_offset[0] = first ? first->offset[0] : 0;
+    material->map_offset[1] = first ? first->offset[1] : 0;
+    material->map_clamp = first && first->clamp;
+    material->record.bump_scale =
+        bump_unit * entry->maps[MTL_MAP_BUMP].bump * entry->maps[MTL_MAP_BUMP].gain;
+    material->forms[MESH_MAP_NORMAL].ranged = entry->maps[MTL_MAP_NORMAL].bump != 1;
+    material->forms[MESH_MAP_NORMAL].gain = entry->maps[MTL_MAP_NORMAL].bump;
 }
 
 /* A map_Ks scales the coat of plastic, which only principled materials support. */

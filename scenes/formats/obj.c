@@ -7,6 +7,7 @@
    Work: O(bytes), parallel except for the prefix sum and the materials.
    Memory: the file and the arrays; the file's pages are released chunk by chunk.
    Invariants: the result does not depend on the number of threads; every index is in range. */
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -93,6 +94,11 @@ static kd_status text_split(obj_reader *reader) {
 
 /* --- the passes over the chunks ------------------------------------------------------------ */
 
+/* Positions may be parsed several times. */
+static bool recentres(const obj_reader *reader) {
+    return reader->options && reader->options->recentre;
+}
+
 /* Releases the pages of a parsed chunk, unless later passes read names from them. Keeps the first
    byte, which the parser of the preceding chunk may read. */
 static void chunk_release(const obj_reader *reader, const obj_chunk *chunk) {
@@ -115,7 +121,7 @@ static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         obj_chunk_parse(&from->chunks[i], &from->target);
-        chunk_release(from, &from->chunks[i]);
+        if (!recentres(from)) chunk_release(from, &from->chunks[i]);
         job_advance(from->job, (int64_t)from->chunks[i].text.count);
     }
 }
@@ -123,10 +129,8 @@ static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
 static void recentre_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i)
         obj_chunk_recentre(&from->chunks[i], from->target.mesh);
-        chunk_release(from, &from->chunks[i]);
-    }
 }
 
 static void polygon_body(void *context, int64_t begin, int64_t end, int thread) {
@@ -208,7 +212,9 @@ static kd_status problems_report(const obj_reader *reader) {
     if (first != KD_OK) return first;
     if (known_lines > 0 || unknown == 0) return KD_OK;
     problem_list none = {0};
-    problem_add(&none, true, "not-obj", 0, "found no OBJ statement, expected v, f and others");
+    const bool binary = file_content_not_text(reader->file.bytes, reader->file.count).name != NULL;
+    problem_add(&none, true, "not-obj", 0, "found %sno OBJ statement, expected v, f and others",
+                binary ? "binary data and " : "");
     const kd_status status = problem_list_report(&none, reader->path, 0, reader->options);
     problem_list_close(&none);
     return status;
@@ -231,14 +237,16 @@ static mesh_faults faults_found(const obj_reader *reader) {
 /* Parses the positions of a far mesh again, relative to its origin. */
 static kd_status recentre(obj_reader *reader) {
     mesh *into = reader->target.mesh;
-    if (!reader->options || !reader->options->recentre) return KD_OK;
+    if (!recentres(reader)) return KD_OK;
     for (int i = 0; i < ORIGIN_MOVES && origin_move(into->origin, mesh_box(into)); ++i)
         KD_TRY(pass(reader, recentre_body, "parse"));
+    for (uint64_t i = 0; i < reader->chunk_count; ++i) chunk_release(reader, &reader->chunks[i]);
     return KD_OK;
 }
 
 static kd_status passes_run(obj_reader *reader) {
     KD_TRY(text_encoding_check(reader->file.bytes, reader->file.count, reader->path));
+    KD_TRY(file_content_refuse(reader->file.bytes, reader->file.count, reader->path, "OBJ"));
     KD_TRY(text_split(reader));
     KD_TRY(pass(reader, count_body, "count"));
     KD_TRY(totals_sum(reader));

@@ -168,22 +168,25 @@ static kd_status libraries_load(material_reader *reader, const obj_event *event)
     text_span words[LIBRARY_WORDS];
     const int count = words_split(event->name, words, LIBRARY_WORDS);
     for (int i = 0; i < count; ++i) {
-        char *path = NULL;
-        const char *expected = NULL;
+        path_found found = {.path = NULL};
         int last = count;
-        while (!path && last-- > i) {
+        while (!found.path && last-- > i) {
             const char *end = last == count - 1 ? event->name.begin + event->name.count
                                                 : words[last].begin + words[last].count;
             const text_span name = {words[i].begin, (uint64_t)(end - words[i].begin)};
-            KD_TRY(path_find(reader->path, name, &path, &expected));
+            KD_TRY(path_find(reader->path, name, &found));
+            if (found.is_other)
+                problem_add_once(&reader->problems, "other-name", event->line,
+                                 "found mtllib \"%.*s\" as %.400s", text_shown_name(name),
+                                 name.begin, found.name);
         }
-        if (path) {
-            KD_TRY(library_load(reader, path));
+        if (found.path) {
+            KD_TRY(library_load(reader, found.path));
             i = last;
         } else {
             problem_add(&reader->problems, false, "missing-mtl", event->line,
-                        "found mtllib \"%.*s\", expected %s", text_shown(words[i]), words[i].begin,
-                        expected);
+                        "found mtllib \"%.*s\", expected %s", text_shown_name(words[i]),
+                        words[i].begin, found.expected);
         }
     }
     return KD_OK;

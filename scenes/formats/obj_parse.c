@@ -142,7 +142,8 @@ static void position_read(parser *parser) {
     if (!vec3_is_finite(position)) {
         parser->chunk->bad_position = true;
         problem_add(&parser->chunk->problems, false, "nan", line,
-                    "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
+                    "found the vertex %g %g %g, expected finite numbers up to 3.4e38 (floats); its "
+                    "faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
     parser->target->mesh->positions[parser->positions++] = position;

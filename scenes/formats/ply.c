@@ -28,7 +28,8 @@ static void position_take(ply_reader *reader, ply_piece *piece, const ply_row *r
     if (!vec3_is_finite(position)) {
         piece->bad_position = true;
         ply_problem(&reader->file, &piece->problems, false, "nan", at, line,
-                    "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
+                    "found the vertex %g %g %g, expected finite numbers up to 3.4e38 (floats); its "
+                    "faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
     reader->target.mesh->positions[index] = position;
@@ -195,7 +196,9 @@ static kd_status arrays_reserve(ply_reader *reader) {
         into->normal_count = (uint32_t)vertices;
     }
     KD_TRY(texcoords_reserve(reader, vertices, triangles));
-    if (ply_has_all(element, PLY_RED, 3) && triangles)
+    if (ply_faces_have(&reader->file.header, PLY_PAINTS, 1) && triangles)
+        KD_TRY(KD_RESERVE(reader->target.corner_colours, 3 * triangles));
+    else if (ply_has_all(element, PLY_RED, 3) && triangles)
         KD_TRY(KD_RESERVE(reader->target.vertex_colours, vertices));
     else if (ply_faces_have(&reader->file.header, PLY_RED, 3) && triangles)
         KD_TRY(KD_RESERVE(reader->target.triangle_colours, triangles));
@@ -296,6 +299,7 @@ kd_status ply_load(mesh *out, const char *path, const obj_options *options, job_
     memory_free(from.file.joined);
     memory_free(from.target.vertex_colours);
     memory_free(from.target.triangle_colours);
+    memory_free(from.target.corner_colours);
     text_chunks_close(&from.file.chunks);
     ply_header_close(&from.file.header);
     file_close(&from.file.view);

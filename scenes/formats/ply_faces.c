@@ -17,14 +17,28 @@ typedef struct face_writer {
 /* Writes the texture coordinates of corners `which` of the row. */
 static void wedges_write(face_writer *writer, const ply_row *row, const uint32_t which[3]) {
     mesh *into = writer->target->mesh;
-    const bool given = row->corner_count && row->wedge_count == 2 * row->corner_count;
+    const bool given = row->corner_count && row->wedges.count == 2 * row->corner_count;
     for (uint64_t k = 0; k < 3; ++k) {
         const uint64_t at = 3 * writer->triangle + k;
         vec2 uv = vec2_make(0, 0);
-        if (given) uv = vec2_make(row->wedges[2 * which[k]], row->wedges[2 * which[k] + 1]);
+        if (given)
+            uv = vec2_make(row->wedges.items[2 * which[k]], row->wedges.items[2 * which[k] + 1]);
         if (!isfinite(uv.x) || !isfinite(uv.y)) writer->piece->bad_texcoord = true;
         into->texcoords[at] = uv;
         into->texcoord_indices[at] = given ? (uint32_t)at : KD_NONE;
+    }
+}
+
+/* Writes the colours of corners `which` of the row; none, which is white, if the list has neither
+   three nor four numbers per corner. */
+static void paints_write(face_writer *writer, const ply_row *row, const uint32_t which[3]) {
+    const uint64_t each = row->paints.count == 3 * row->corner_count   ? 3
+                          : row->paints.count == 4 * row->corner_count ? 4
+                                                                       : 0;
+    for (uint64_t k = 0; k < 3; ++k) {
+        const float *from = row->paints.items + each * which[k];
+        writer->target->corner_colours[3 * writer->triangle + k] =
+            row->corner_count && each ? vec3_make(from[0], from[1], from[2]) : vec3_all(NAN);
     }
 }
 
@@ -32,7 +46,7 @@ static void wedges_write(face_writer *writer, const ply_row *row, const uint32_t
 static uint32_t texture_of(const face_writer *writer, const ply_row *row) {
     const uint32_t count = writer->file->header.texture_count;
     const bool given = !writer->target->has_wedges ||
-                       (row->wedge_count && row->wedge_count == 2 * row->corner_count);
+                       (row->wedges.count && row->wedges.count == 2 * row->corner_count);
     if (!ply_has(writer->piece->element, PLY_TEXTURE)) return given ? 0 : count;
     const float number = row->numbers[PLY_TEXTURE];
     return given && number >= 0 && number < (float)count ? (uint32_t)number : count;
@@ -46,6 +60,7 @@ __attribute__((noinline)) static void extras_write(face_writer *writer, const pl
     if (to->has_wedges || ply_has(writer->piece->element, PLY_TEXTURE))
         to->mesh->triangle_materials[writer->triangle] = texture_of(writer, row);
     if (to->has_wedges) wedges_write(writer, row, which);
+    if (to->corner_colours) paints_write(writer, row, which);
     if (to->triangle_colours)
         to->triangle_colours[writer->triangle] =
             ply_has_all(writer->piece->element, PLY_RED, 3)
@@ -121,18 +136,25 @@ static void polygon_write(face_writer *writer, const ply_row *row, uint64_t line
     }
 }
 
-/* Reports a list of texture coordinates of the wrong length, except an empty one. */
-static void wedges_check(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
-    if (row->wedge_count == 0 || row->wedge_count == 2 * row->corner_count) return;
-    ply_problem(writer->file, &writer->piece->problems, false, "texcoord-count", at, line,
-                "found %llu numbers in the texcoord list of a face of %llu corners, expected two "
-                "per corner; they are ignored",
-                (unsigned long long)row->wedge_count, (unsigned long long)row->corner_count);
+/* Reports lists of a wrong length, except empty ones. */
+static void lists_check(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
+    const uint64_t corners = row->corner_count, paints = row->paints.count;
+    if (row->wedges.count != 0 && row->wedges.count != 2 * corners)
+        ply_problem(writer->file, &writer->piece->problems, false, "texcoord-count", at, line,
+                    "found %llu numbers in the texcoord list of a face of %llu corners, expected "
+                    "two per corner; they are ignored",
+                    (unsigned long long)row->wedges.count, (unsigned long long)corners);
+    if (paints != 0 && paints != 3 * corners && paints != 4 * corners)
+        ply_problem(
+            writer->file, &writer->piece->problems, false, "color-count", at, line,
+            "found %llu numbers in the color list of a face of %llu corners, expected three "
+            "or four per corner; they are ignored",
+            (unsigned long long)paints, (unsigned long long)corners);
 }
 
 static void face_write(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
     static const uint32_t whole[3] = {0, 1, 2};
-    if (writer->has_extras) wedges_check(writer, row, at, line);
+    if (writer->has_extras) lists_check(writer, row, at, line);
     if (row->corner_count < 3)
         ply_problem(writer->file, &writer->piece->problems, false, "short-face", at, line,
                     "found a face of %llu corner%s, expected three or more; it is skipped",
@@ -164,6 +186,9 @@ static void unusable_fill(face_writer *writer) {
     }
     for (uint64_t i = writer->triangle; i < writer->last && writer->target->triangle_colours; ++i)
         writer->target->triangle_colours[i] = vec3_all(NAN);
+    for (uint64_t i = 3 * writer->triangle; i < 3 * writer->last && writer->target->corner_colours;
+         ++i)
+        writer->target->corner_colours[i] = vec3_all(NAN);
     for (uint64_t i = writer->triangle; i < writer->last && writer->target->lines; ++i)
         writer->target->lines[i] = 0;
 }
@@ -176,8 +201,8 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
     writer.file = file;
     writer.piece = piece;
     writer.target = target;
-    writer.has_extras =
-        target->has_wedges || target->triangle_colours || ply_has(piece->element, PLY_TEXTURE);
+    writer.has_extras = target->has_wedges || target->triangle_colours || target->corner_colours ||
+                        ply_has(piece->element, PLY_TEXTURE);
     writer.triangle = piece->first_triangle;
     writer.last = piece->first_triangle + piece->triangles;
     const char *at = piece->begin;

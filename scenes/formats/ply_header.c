@@ -1,4 +1,5 @@
 /* Parses the header of a PLY file: format, elements, properties. */
+#include "core/files/content.h"
 #include "core/memory.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/text/number.h"
@@ -51,6 +52,8 @@ static const struct {
                   {"vertices", PLY_CORNERS, true},
                   {"texcoord", PLY_WEDGES, true},
                   {"texcoords", PLY_WEDGES, true},
+                  {"color", PLY_PAINTS, true},
+                  {"colors", PLY_PAINTS, true},
                   {"texnumber", PLY_TEXTURE, false},
                   {"red", PLY_RED, false},
                   {"green", PLY_GREEN, false},
@@ -284,8 +287,13 @@ kd_status ply_header_read(ply_header *out, const file_view *view, problem_list *
     memset(out, 0, sizeof *out);
     const char *bytes = view->bytes;
     if (view->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
-        problem_add(problems, true, "not-ply", 0,
-                    "the first line is not \"ply\"; this is not a PLY file");
+        const file_content content = file_content_of(bytes, view->count);
+        if (content.name)
+            problem_add(problems, true, "not-ply", 0, "found %s, expected PLY%s%s", content.name,
+                        *content.advice ? "; " : "", content.advice);
+        else
+            problem_add(problems, true, "not-ply", 0,
+                        "the first line is not \"ply\"; this is not a PLY file");
         return KD_OK;
     }
     out->bytes = header_bytes(view);

@@ -7,31 +7,28 @@
 #include "scenes/text/paths.h"
 #include <stdio.h>
 
-/* Returns the first element with colours: that of the vertices, or of some faces. */
-static const ply_element *element_of_colours(const ply_header *header, bool vertices) {
+/* Returns the type of the first property of the role in an element of that kind. */
+static ply_type type_of_colours(const ply_header *header, ply_kind kind, ply_role role) {
     for (uint32_t i = 0; i < header->element_count; ++i) {
         const ply_element *element = &header->elements[i];
-        if (element->kind == (vertices ? PLY_VERTICES : PLY_FACES) && element->count &&
-            ply_has_all(element, PLY_RED, 3))
-            return element;
+        for (uint32_t k = 0; k < element->property_count; ++k)
+            if (element->kind == kind && element->count &&
+                header->properties[element->first + k].role == role)
+                return header->properties[element->first + k].type;
     }
-    return NULL;
-}
-
-static ply_type type_of_colours(const ply_header *header, const ply_element *element) {
-    for (uint32_t i = 0; i < element->property_count; ++i)
-        if (header->properties[element->first + i].role == PLY_RED)
-            return header->properties[element->first + i].type;
     return PLY_UINT8;
 }
 
-/* Whole numbers are sRGB, real ones linear. Types that programs use for bytes, too, hold bytes if
-   no number is above 255. */
-static colour_code code_of(const ply_file *file, bool vertices, const vec3 *colours,
+/* Whole numbers are sRGB, real ones linear; but those of corners, which only MeshLab writes, are
+   bytes divided by 255. Types that programs use for bytes, too, hold bytes if no number is above
+   255. */
+static colour_code code_of(const ply_file *file, const ply_target *target, const vec3 *colours,
                            uint64_t count) {
-    const ply_element *element = element_of_colours(&file->header, vertices);
-    const ply_type type = element ? type_of_colours(&file->header, element) : PLY_UINT8;
-    if (ply_type_is_real(type)) return colour_code_of_reals(colours, count, true);
+    const bool corners = target->corner_colours != NULL;
+    const ply_type type =
+        type_of_colours(&file->header, target->vertex_colours ? PLY_VERTICES : PLY_FACES,
+                        corners ? PLY_PAINTS : PLY_RED);
+    if (ply_type_is_real(type)) return colour_code_of_reals(colours, count, !corners);
     const uint32_t sign = type % 2 == 0; /* the even types are signed */
     const uint64_t bits = 8u * ply_type_bytes[type] - sign;
     colour_code code = {(float)((1ull << bits) - 1), false};
@@ -40,19 +37,26 @@ static colour_code code_of(const ply_file *file, bool vertices, const vec3 *colo
 }
 
 kd_status ply_colours(const ply_file *file, const ply_target *target) {
-    const bool vertices = target->vertex_colours != NULL;
-    vec3 *colours = vertices ? target->vertex_colours : target->triangle_colours;
-    const uint64_t count = vertices ? target->mesh->position_count : target->mesh->triangle_count;
+    vec3 *colours = target->corner_colours   ? target->corner_colours
+                    : target->vertex_colours ? target->vertex_colours
+                                             : target->triangle_colours;
+    const uint64_t triangles = target->mesh->triangle_count;
+    const uint64_t count = target->corner_colours   ? 3 * triangles
+                           : target->vertex_colours ? target->mesh->position_count
+                                                    : triangles;
     if (!colours) return KD_OK;
-    colours_decode(colours, count, code_of(file, vertices, colours, count));
-    return vertices ? KD_OK : mesh_colour_triangles(target->mesh, colours);
+    colours_decode(colours, count, code_of(file, target, colours, count));
+    if (target->vertex_colours) return KD_OK;
+    return target->corner_colours ? mesh_colour_corners(target->mesh, colours)
+                                  : mesh_colour_triangles(target->mesh, colours);
 }
 
 static kd_status texture_report(const ply_file *file, text_span name, const char *expected,
-                                const obj_options *options) {
+                                const char *found, const obj_options *options) {
     problem_list missing = {0};
-    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
-                text_shown(name), name.begin, expected);
+    problem_add(&missing, false, expected ? "missing-texture" : "other-name", 0,
+                "found TextureFile \"%.*s\"%s%.400s", text_shown_name(name), name.begin,
+                expected ? ", expected " : " as ", expected ? expected : found);
     const kd_status status = problem_list_report(&missing, file->path, PROBLEM_NO_LINES, options);
     problem_list_close(&missing);
     return status;
@@ -60,26 +64,27 @@ static kd_status texture_report(const ply_file *file, text_span name, const char
 
 static kd_status texture_find(const ply_file *file, text_span name, mesh_material *material,
                               const obj_options *options) {
-    const char *expected;
-    KD_TRY(path_find(file->path, name, &material->diffuse_map, &expected));
-    if (material->diffuse_map) {
-        material->record.diffuse = vec3_all(1);
-        return KD_OK;
-    }
-    return texture_report(file, name, expected, options);
+    path_found found;
+    KD_TRY(path_find(file->path, name, &found));
+    material->diffuse_map = found.path;
+    if (!found.path) return texture_report(file, name, found.expected, NULL, options);
+    material->record.diffuse = vec3_all(1);
+    if (found.is_other) KD_TRY(texture_report(file, name, NULL, found.name, options));
+    return KD_OK;
 }
 
 /* Adds one material per texture, the first called "default", and a last one without texture. */
 static kd_status library_fill(const ply_file *file, const ply_target *target, mtl_library *library,
                               const obj_options *options) {
-    const bool coloured = target->vertex_colours || target->triangle_colours;
+    const bool coloured =
+        target->vertex_colours || target->triangle_colours || target->corner_colours;
     const ply_header *header = &file->header;
     if (header->texture_count && !target->has_texcoords)
         KD_TRY(
             texture_report(file, header->textures[0],
                            "texture coordinates of vertices (s, t) or faces (texcoord), too; the "
                            "texture is ignored",
-                           options));
+                           NULL, options));
     for (uint32_t i = 0; i <= header->texture_count; ++i) {
         char name[32] = "default";
         text_span span = {name, strlen(name)};

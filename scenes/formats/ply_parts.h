@@ -43,6 +43,7 @@ typedef enum ply_role {
     PLY_SCALARS, /* the roles above are scalars of a vertex or, from PLY_RED on, of a face */
     PLY_CORNERS, /* the index list of a face or strip */
     PLY_WEDGES,  /* the list of u and v of each corner of a face */
+    PLY_PAINTS,  /* the list of red, green, blue and perhaps alpha of each corner of a face */
     PLY_NOTHING  /* ignored */
 } ply_role;
 
@@ -133,18 +134,23 @@ typedef struct ply_file {
     uint64_t piece_bytes;
 } ply_file;
 
+typedef struct ply_numbers {
+    float *items; /* owned */
+    uint64_t count, capacity;
+} ply_numbers;
+
 /* The properties of one row that the reader uses. */
 typedef struct ply_row {
     float numbers[PLY_SCALARS]; /* zeroed before the first row; 0 where the file has none */
     int64_t *corners;           /* items of the index list; owned */
     uint64_t corner_count, corner_capacity;
-    float *wedges; /* items of the list of texture coordinates; owned */
-    uint64_t wedge_count, wedge_capacity;
+    ply_numbers wedges, paints; /* items of the lists of texture coordinates and of colours */
 } ply_row;
 
 static inline void ply_row_close(ply_row *owned) {
     memory_free(owned->corners);
-    memory_free(owned->wedges);
+    memory_free(owned->wedges.items);
+    memory_free(owned->paints.items);
 }
 
 /* ply_cut.c: cuts the rows into pieces in file order. Binary: counts their triangles, too. A
@@ -211,8 +217,9 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 typedef struct ply_target {
     struct mesh *mesh; /* its positions have been read */
     uint32_t *lines;   /* line of each triangle, 1-based; or NULL */
-    /* colours in the units of the file, per vertex or per triangle, not both; owned; or NULL */
-    vec3 *vertex_colours, *triangle_colours;
+    /* colours in the units of the file, per vertex, per triangle, or of the three corners of each
+       triangle, one of these; owned; or NULL */
+    vec3 *vertex_colours, *triangle_colours, *corner_colours;
     bool has_texcoords;
     bool has_wedges; /* texture coordinates are those of corners: 3 * i + k belongs to triangle i */
 } ply_target;
@@ -222,7 +229,7 @@ typedef struct ply_target {
    triangles are numbers of textures, header.texture_count where there is none. */
 void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *target);
 
-/* Decodes the colours of vertices or triangles, and stores those of triangles in the mesh. May
+/* Decodes the colours, and stores those of triangles and corners in the mesh. May
    return KD_ERROR_MEMORY. */
 kd_status ply_colours(const ply_file *file, const ply_target *target);
 

@@ -31,15 +31,20 @@ static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
     return true;
 }
 
-static bool wedge_add(ply_piece *piece, ply_row *row, float number) {
-    if (row->wedge_count == row->wedge_capacity) {
-        const uint64_t capacity = row->wedge_capacity ? 2 * row->wedge_capacity : CORNERS_SMALL;
-        piece->status = KD_GROW(row->wedges, row->wedge_count, capacity);
+static bool number_add(ply_piece *piece, ply_numbers *list, float number) {
+    if (list->count == list->capacity) {
+        const uint64_t capacity = list->capacity ? 2 * list->capacity : CORNERS_SMALL;
+        piece->status = KD_GROW(list->items, list->count, capacity);
         if (piece->status != KD_OK) return false;
-        row->wedge_capacity = capacity;
+        list->capacity = capacity;
     }
-    row->wedges[row->wedge_count++] = number;
+    list->items[list->count++] = number;
     return true;
+}
+
+/* Returns the list of numbers that the property fills; NULL: none. */
+static ply_numbers *numbers_of(ply_row *row, ply_role role) {
+    return role == PLY_WEDGES ? &row->wedges : role == PLY_PAINTS ? &row->paints : NULL;
 }
 
 /* --- binary rows ----------------------------------------------------------------------------- */
@@ -100,12 +105,12 @@ static bool bytes_corners_read(ply_piece *piece, ply_row *row, const char *at, u
     return true;
 }
 
-/* Not inlined, so that rows of vertices and of faces without this list stay as fast. */
-__attribute__((noinline)) static bool bytes_wedges_read(ply_piece *piece, ply_row *row,
-                                                        const char *at, int64_t count,
-                                                        ply_type type, bool big) {
+/* Not inlined, so that rows of vertices and of faces without such lists stay as fast. */
+__attribute__((noinline)) static bool bytes_numbers_read(ply_piece *piece, ply_numbers *list,
+                                                         const char *at, int64_t count,
+                                                         ply_type type, bool big) {
     for (int64_t k = 0; k < count; ++k, at += ply_type_bytes[type])
-        if (!wedge_add(piece, row, number_read(at, type, big))) return false;
+        if (!number_add(piece, list, number_read(at, type, big))) return false;
     return true;
 }
 
@@ -128,8 +133,9 @@ static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **
         if (property->role == PLY_CORNERS &&
             !bytes_corners_read(piece, row, next, (uint64_t)count, property->type, big))
             return false;
-        if (property->role == PLY_WEDGES &&
-            !bytes_wedges_read(piece, row, next, count, property->type, big))
+        if ((property->role == PLY_WEDGES || property->role == PLY_PAINTS) &&
+            !bytes_numbers_read(piece, numbers_of(row, property->role), next, count, property->type,
+                                big))
             return false;
         next += (uint64_t)count * bytes;
     }
@@ -207,6 +213,7 @@ static bool text_list_read(const ply_file *file, ply_piece *piece, const ply_pro
                            const char **at, uint64_t line, ply_row *row) {
     int64_t count = 0, corner = 0;
     float number = 0;
+    ply_numbers *numbers = numbers_of(row, property->role);
     const char *next = whole_of(*at, &count);
     if (!next || count < 0)
         return text_fail(file, piece, *at, line, "the number of a list's items");
@@ -214,10 +221,10 @@ static bool text_list_read(const ply_file *file, ply_piece *piece, const ply_pro
         *at = text_blanks_over(next);
         next = word_over(*at);
         if (next == *at) return text_fail(file, piece, *at, line, "as many items as the list has");
-        if (property->role == PLY_WEDGES) {
+        if (numbers) {
             const char *end = number_float(*at, &number);
             if (!end || !word_ends(end)) return text_fail(file, piece, *at, line, "a number");
-            if (!wedge_add(piece, row, number)) return false;
+            if (!number_add(piece, numbers, number)) return false;
         }
         if (property->role != PLY_CORNERS) continue;
         if (!whole_of(*at, &corner)) return text_fail(file, piece, *at, line, "a vertex index");
@@ -259,7 +266,7 @@ static const char *rows_begin(const char *at, uint64_t *line) {
 
 bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row) {
-    row->corner_count = row->wedge_count = 0;
+    row->corner_count = row->wedges.count = row->paints.count = 0;
     if (!ply_is_text(file)) return bytes_row_read(file, piece, at, row);
     const char *next = rows_begin(*at, line);
     const bool sound = text_values_read(file, piece, &next, *line, row);

@@ -6,6 +6,7 @@
    Work: O(bytes), parallel.
    Invariants: the result does not depend on the number of threads or the size of pieces; no memory
      is allocated for facets that the file has no bytes for. */
+#include "core/files/content.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/mesh_formats.h"
@@ -152,7 +153,12 @@ static kd_status form_find(stl_reader *reader) {
     const bool fits = has_header && view->count == STL_HEADER + said * STL_FACET;
     const uint64_t probed = view->count < PROBE_BYTES ? view->count : PROBE_BYTES;
     reader->is_text = !fits && begins_with_solid(view) && !memchr(view->bytes, 0, probed);
-    if (reader->is_text || has_header) return KD_OK;
+    if (reader->is_text || fits) return KD_OK;
+    const file_content content = file_content_of(view->bytes, view->count);
+    if (content.name)
+        problem_add(&reader->problems, true, "not-stl", 0, "found %s, expected STL%s%s",
+                    content.name, *content.advice ? "; " : "", content.advice);
+    if (content.name || has_header) return KD_OK;
     problem_add(&reader->problems, true, "not-stl", 0,
                 "found %llu bytes that do not begin with \"solid\", expected a text file, or a "
                 "binary one of at least 84 bytes",

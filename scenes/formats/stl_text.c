@@ -129,7 +129,8 @@ static void facet_add(stl_parser *parser) {
     for (uint64_t i = 0; i < parser->count; ++i)
         if (!vec3_is_finite(parser->corners[i])) {
             problem_add(&piece->problems, false, "nan", parser->facet_line,
-                        "found the corner %g %g %g, expected finite numbers; the facet is skipped",
+                        "found the corner %g %g %g, expected finite numbers up to 3.4e38 (floats); "
+                        "the facet is skipped",
                         (double)parser->corners[i].x, (double)parser->corners[i].y,
                         (double)parser->corners[i].z);
             return;

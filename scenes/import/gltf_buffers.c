@@ -3,6 +3,7 @@
    decoder is safe on untrusted data. */
 #include "core/memory.h"
 #include "scenes/import/gltf_file.h"
+#include "scenes/text/paths.h"
 #include <strings.h>
 
 /* --- base64 ----------------------------------------------------------------------------------- */
@@ -116,16 +117,33 @@ static bool stays_below(const char *name) {
     return depth > 0;
 }
 
+/* Searches for the file as a name that other programs write: in other case, with a drive. */
+static kd_status file_find(gltf_file *gltf, const json_place *at, const char *uri,
+                           const char *decoded, char **path) {
+    const text_span name = {decoded, strlen(decoded)};
+    path_found found;
+    KD_TRY(path_find(gltf->path, name, &found));
+    if (!found.path) return KD_OK;
+    if (found.is_other)
+        gltf_warn(gltf, "other-name", at, "found the file \"%.400s\" as %.400s", uri, found.name);
+    memory_free(*path);
+    *path = found.path;
+    return KD_OK;
+}
+
 kd_status gltf_uri_path(gltf_file *gltf, const json_place *at, const char *uri, char **path) {
     char *name = NULL;
+    kd_status status = KD_OK;
     *path = NULL;
     KD_TRY(KD_RESERVE(name, strlen(uri) + 1));
-    const bool sound = name_decode(uri, name) && stays_below(name);
+    const bool decodes = name_decode(uri, name), sound = decodes && stays_below(name);
     if (sound) *path = file_path_beside(gltf->path, name);
+    if (decodes && !(*path && file_exists(*path))) status = file_find(gltf, at, uri, name, path);
     memory_free(name);
-    if (!sound)
+    KD_TRY(status);
+    if (!sound && !*path)
         return gltf_fail(gltf, "bad-uri", at,
-                         "found \"%.60s\", expected a file in the folder of this one, or below it",
+                         "found \"%.400s\", expected a file in the folder of this one, or below it",
                          uri);
     KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: out of memory for a file name", gltf->path);
     return KD_OK;

@@ -57,7 +57,14 @@ typedef struct gltf_pose {
 } gltf_pose;
 
 /* Bits of gltf_file.said; the lower ones belong to the formats of images. */
-enum { GLTF_SAID_TARGET = 1 << 16, GLTF_SAID_JOINTS = 1 << 17 };
+enum {
+    GLTF_SAID_TARGET = 1 << 16,
+    GLTF_SAID_JOINTS = 1 << 17,
+    GLTF_SAID_RANGE = 1 << 18,
+    GLTF_SAID_THICKNESS = 1 << 19,
+    GLTF_SAID_OCCLUSION = 1 << 20,
+    GLTF_SAID_FILTER = 1 << 21
+};
 
 typedef struct gltf_file {
     const char *path;
@@ -78,6 +85,13 @@ typedef struct gltf_file {
     double origin[3]; /* subtracted from the transforms of all nodes */
     uint32_t said;    /* bit set of warnings that are reported only once */
 } gltf_file;
+
+/* Returns true at the first call with this bit. */
+static inline bool gltf_is_first(gltf_file *gltf, uint32_t bit) {
+    const bool is_first = !(gltf->said & bit);
+    gltf->said |= bit;
+    return is_first;
+}
 
 /* --- gltf_container.c ------------------------------------------------------------------------- */
 

@@ -24,6 +24,14 @@ static kd_status coat_read(gltf_surface *surface, const json_place *at, const cJ
                          MESH_CHANNEL_GREEN));
     KD_TRY(gltf_map_read(surface, at, json, "clearcoatNormalTexture", MESH_MAP_COAT_NORMAL,
                          MESH_CHANNEL_USUAL));
+    const json_place place = json_place_key(at, "clearcoatNormalTexture");
+    const cJSON *info = NULL;
+    mesh_map_form *form = &surface->material->forms[MESH_MAP_COAT_NORMAL];
+    double scale = 1;
+    KD_TRY(gltf_inner(surface->gltf, at, json, "clearcoatNormalTexture", false, &info));
+    if (info) KD_TRY(gltf_number(surface->gltf, &place, info, "scale", -1e6, 1e6, &scale));
+    form->ranged = scale != 1;
+    form->gain = (float)scale;
     return KD_OK;
 }
 
@@ -98,6 +106,11 @@ static kd_status volume_read(gltf_surface *surface, const json_place *at, const 
     KD_TRY(gltf_number(surface->gltf, at, json, "attenuationDistance", 0, 1e30, &distance));
     KD_TRY(gltf_colour(surface->gltf, at, json, "attenuationColor", &left));
     if (!(thickness > 0)) return KD_OK;
+    if (cJSON_HasObjectItem(json, "thicknessTexture") &&
+        gltf_is_first(surface->gltf, GLTF_SAID_THICKNESS))
+        gltf_warn(surface->gltf, "left-out", at,
+                  "found a thicknessTexture, which Kandela does not use: light is traced through "
+                  "the mesh");
     surface->material->record.flags &= (uint8_t)~MATERIAL_THIN;
     surface->material->may_be_glass = false;
     left = vec3_max(vec3_min(left, vec3_all(1)), vec3_all(1e-6f));
@@ -323,6 +336,10 @@ static kd_status surface_read(gltf_surface *surface) {
     else
         KD_TRY(base_read(surface));
     KD_TRY(normal_read(surface));
+    if (cJSON_HasObjectItem(surface->json, "occlusionTexture") &&
+        gltf_is_first(surface->gltf, GLTF_SAID_OCCLUSION))
+        gltf_warn(surface->gltf, "left-out", &surface->place,
+                  "found an occlusionTexture, which Kandela does not use: light is traced");
     KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor",
                        &surface->material->record.emission));
     KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "emissiveTexture",

@@ -390,6 +390,11 @@ static kd_status light_read(gltf_file *gltf, const gltf_node *node, light *out) 
         return gltf_fail(gltf, "bad-value", &at,
                          "found the type \"%.20s\", expected point, spot or directional", type);
     if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(gltf, &at, item, out));
+    if (cJSON_HasObjectItem(item, "range") && gltf_is_first(gltf, GLTF_SAID_RANGE))
+        gltf_warn(
+            gltf, "left-out", &at,
+            "found the range of a light, which Kandela does not support; light falls off with "
+            "the square of the distance");
     out->position = place_of(&node->world);
     out->direction = axis_of(&node->world, 0, 0, -1);
     out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(gltf)));

@@ -6,6 +6,7 @@
 #include "scenes/text/text.h"
 #include <stdio.h>
 
+enum { FILTER_NEAREST = 9728, FILTER_LINEAR = 9729, FILTER_LAST = 9987 };
 enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES = 4096 };
 
 /* --- images ----------------------------------------------------------------------------------- */
@@ -33,36 +34,25 @@ done:
     return status;
 }
 
-/* Returns the name of an image format for which this build has no decoder, or NULL; detected by
-   the first bytes. */
-static const char *foreign_kind(gltf_bytes from) {
-    static const unsigned char ktx[12] = {0xab, 'K', 'T', 'X', ' ', '2', '0', 0xbb, 13, 10, 26, 10};
-    if (from.count < 12) return NULL;
-    if (memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
-    if (memcmp(from.bytes + 4, "ftypavi", 7) == 0) return "AVIF";
-    if (memcmp(from.bytes, "DDS ", 4) == 0) return "DDS";
-    if (!picture_reads_webp() && memcmp(from.bytes, "RIFF", 4) == 0 &&
-        memcmp(from.bytes + 8, "WEBP", 4) == 0)
-        return "WebP";
-    return NULL;
+static void foreign_report(gltf_file *gltf, const json_place *at, const char *kind) {
+    gltf_warn(gltf, "unusable-texture", at, "found %s, expected PNG, JPEG%s; it is ignored", kind,
+              picture_reads_webp() ? " or WebP" : "");
 }
 
-static void foreign_report(gltf_file *gltf, const json_place *at, const char *kind) {
-    gltf_warn(gltf, "unusable-texture", at,
-              "found an image in %s, expected PNG, JPEG%s; it is ignored", kind,
-              picture_reads_webp() ? " or WebP" : "");
+/* Returns what an image is for which this build has no decoder, or NULL. */
+static const char *foreign_kind(gltf_bytes from) {
+    const file_view view = {(const char *)from.bytes, from.count, NULL};
+    return picture_foreign_name(&view);
 }
 
 /* The texture store reports files that cannot be read. */
 static const char *foreign_kind_of_file(const char *path) {
     file_view file = {.count = 0};
     const char *kind = NULL;
-    if (file_open(&file, path) == KD_OK) {
-        const gltf_bytes bytes = {(const unsigned char *)file.bytes, file.count};
-        kind = foreign_kind(bytes);
-    } else {
+    if (file_open(&file, path) == KD_OK)
+        kind = picture_foreign_name(&file);
+    else
         status_clear();
-    }
     file_close(&file);
     return kind;
 }
@@ -80,7 +70,7 @@ static kd_status image_from_file(gltf_surface *surface, uint32_t image, const js
         foreign_report(surface->gltf, at, kind);
     else
         gltf_warn(surface->gltf, "missing-texture", at,
-                  "found the texture \"%.60s\", but no such file exists", uri);
+                  "found the texture \"%.400s\", but no such file exists", uri);
     return KD_OK;
 }
 
@@ -131,6 +121,30 @@ static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *s
     *wrap = said == WRAP_HOLD     ? TEXTURE_HOLD
             : said == WRAP_MIRROR ? TEXTURE_MIRROR
                                   : TEXTURE_REPEAT;
+    return KD_OK;
+}
+
+/* Magnification is by the nearest texel or linear. Minification needs no filter: the samples of a
+   pixel average the texels. */
+static kd_status filters_read(gltf_file *gltf, const json_place *at, const cJSON *sampler,
+                              mesh_map_form *form) {
+    uint64_t larger = FILTER_LINEAR, smaller = FILTER_LAST;
+    KD_TRY(gltf_count(gltf, at, sampler, "magFilter", &larger));
+    KD_TRY(gltf_count(gltf, at, sampler, "minFilter", &smaller));
+    if (larger != FILTER_NEAREST && larger != FILTER_LINEAR)
+        return gltf_fail(gltf, "bad-value", at, "found the magFilter %llu, expected 9728 or 9729",
+                         (unsigned long long)larger);
+    const bool is_nearest = smaller == FILTER_NEAREST || smaller == 9984 || smaller == 9986;
+    if (!is_nearest && smaller != FILTER_LINEAR && smaller != 9985 && smaller != FILTER_LAST)
+        return gltf_fail(gltf, "bad-value", at,
+                         "found the minFilter %llu, expected 9728, 9729 or 9984 to 9987",
+                         (unsigned long long)smaller);
+    if (is_nearest && larger != FILTER_NEAREST && gltf_is_first(gltf, GLTF_SAID_FILTER))
+        gltf_warn(gltf, "left-out", at,
+                  "found the minFilter %llu (nearest), which Kandela does not use: texels smaller "
+                  "than a pixel are averaged",
+                  (unsigned long long)smaller);
+    form->nearest[0] = form->nearest[1] = larger == FILTER_NEAREST;
     return KD_OK;
 }
 
@@ -201,6 +215,7 @@ static kd_status texture_read(gltf_surface *surface, uint32_t texture, gltf_sour
     const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);
     KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapS", &form->wrap[0]));
     KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapT", &form->wrap[1]));
+    KD_TRY(filters_read(gltf, &sampler_at, wraps, form));
     return KD_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "core/system/process.h"
 #include "scenes/text/paths.h"
+#include "scenes/text/problems.h"
 #include <stdlib.h>
 
 #if KD_HAVE_ASSIMP
@@ -118,7 +119,7 @@ kd_status import_program_run(const import_request *request, import_taker take, v
     (void)take;
     (void)to;
     KD_FAIL(KD_ERROR_INPUT,
-            "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (others need assimp, "
+            "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (" IMPORT_LACKS ", "
             "compressed glTF needs Draco)",
             request->path);
 }
@@ -131,24 +132,29 @@ static kd_status mesh_take(void *to, const char *path, uint64_t max_bytes, impor
 }
 
 /* Resolves the texture paths, which the sandboxed process returns unresolved. */
-static kd_status textures_find(mesh *mesh, const char *path) {
+static kd_status textures_find(mesh *mesh, const char *path, problem_list *problems) {
     for (uint32_t i = 0; i < mesh->material_count; ++i)
         for (int map = 0; map < MESH_MAPS_PLAIN; ++map) {
-            char **map_path = mesh_material_map(&mesh->materials[i], (mesh_map)map), *file = NULL;
-            const char *expected;
+            char **map_path = mesh_material_map(&mesh->materials[i], (mesh_map)map);
+            path_found found;
             if (!*map_path) continue;
             const text_span name = {*map_path, strlen(*map_path)};
-            KD_TRY(path_find(path, name, &file, &expected));
-            if (!file)
-                log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path,
-                            *map_path, expected);
+            KD_TRY(path_find(path, name, &found));
+            if (!found.path)
+                problem_add_once(problems, "missing-texture", 0,
+                                 "found the texture \"%.400s\", expected %s; it is ignored",
+                                 *map_path, found.expected);
+            else if (found.is_other)
+                problem_add_once(problems, "other-name", 0,
+                                 "found the texture \"%.400s\" as %.400s", *map_path, found.name);
             memory_free(*map_path);
-            *map_path = file;
+            *map_path = found.path;
         }
     return KD_OK;
 }
 
-kd_status assimp_load(mesh *out, const char *path, job_control *job) {
+kd_status assimp_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
+    problem_list problems = {0};
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's error for a missing file is vague, so open it here first */
     KD_TRY(file_open(&view, path));
@@ -156,7 +162,9 @@ kd_status assimp_load(mesh *out, const char *path, job_control *job) {
     job_stage_begin(job, "load", (int64_t)view.count);
     file_close(&view);
     kd_status status = import_program_run(&request, mesh_take, out);
-    if (status == KD_OK) status = textures_find(out, path);
+    if (status == KD_OK) status = textures_find(out, path, &problems);
+    if (status == KD_OK) status = problem_list_report(&problems, path, PROBLEM_NO_LINES, options);
+    problem_list_close(&problems);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);
     return KD_OK;

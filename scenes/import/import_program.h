@@ -9,6 +9,7 @@
 #include "core/job.h"
 #include "scenes/import/import_answer.h"
 #include "scenes/import/import_draco_answer.h"
+#include "scenes/text/problems.h"
 
 enum { IMPORT_SECONDS = 60 };
 
@@ -34,12 +35,17 @@ kd_status import_program_run(const import_request *request, import_taker take, v
    through assimp. assimp runs in kandela-import, because it crashes, aborts, hangs or exhausts
    memory on some files. This library does not link to it. */
 
+/* In the message of a file that assimp cannot read, before assimp's reason, and in that of a build
+   without assimp. */
+#define IMPORT_CANNOT_READ "assimp cannot read it: "
+#define IMPORT_LACKS "others need assimp"
+
 /* Reads `path` into `out`, which the caller closes by mesh_close; zeroed on failure. Reads all
    meshes of all nodes in world space, and converts materials. A file with points and lines only
    yields positions without triangles. Returns KD_ERROR_INPUT with assimp's reason, or if assimp
    crashed, took too long or is not available; KD_INTERRUPTED soon after the job is cancelled.
    Leaves no process or temporary file behind. Thread-safe. */
-kd_status assimp_load(mesh *out, const char *path, job_control *job);
+kd_status assimp_load(mesh *out, const char *path, const obj_options *options, job_control *job);
 
 /* Draco compression (KHR_draco_mesh_compression), decoded by kandela-import if it is built with
    that library. */

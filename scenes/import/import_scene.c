@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/formats/mtl.h"
+#include "scenes/import/import_program.h"
 #include "scenes/mesh/mesh.h"
 #include "scenes/mesh/mesh_cleanup.h"
 #include <assimp/cfileio.h>
@@ -11,6 +12,7 @@
 #include <assimp/postprocess.h>
 #include <assimp/scene.h>
 #include <stdio.h>
+#include <strings.h>
 
 static float number_of(const struct aiMaterial *material, const char *key, unsigned type,
                        unsigned index, float otherwise) {
@@ -52,19 +54,12 @@ static void numbers_fill(const struct aiMaterial *material, mtl_entry *entry) {
     }
 }
 
-static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type,
-                          const char *path, char **out) {
+static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type, char **out) {
     struct aiString name;
     if (*out ||
         aiGetMaterialString(material, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
         return KD_OK;
-    if (name.data[0] == '*') {
-        log_message(
-            LOG_WARNING,
-            "%s: an image embedded in the file is ignored; store it as a file next to this one",
-            path);
-        return KD_OK;
-    }
+    if (name.data[0] == '*') return KD_OK; /* embedded: omissions_report */
     const size_t bytes = strlen(name.data) + 1;
     KD_TRY(KD_RESERVE(*out, bytes));
     memcpy(*out, name.data, bytes);
@@ -84,12 +79,9 @@ static kd_status maps_find(const struct aiMaterial *material, const char *path, 
                  {aiTextureType_METALNESS, MTL_MAP_METALLIC},
                  {aiTextureType_NORMALS, MTL_MAP_NORMAL},
                  {aiTextureType_HEIGHT, MTL_MAP_BUMP}};
-    for (int i = 0; i < MTL_MAPS; ++i) {
-        memset(&entry->maps[i], 0, sizeof entry->maps[i]);
-        entry->maps[i].scale[0] = entry->maps[i].scale[1] = entry->maps[i].bump = 1;
-    }
+    for (int i = 0; i < MTL_MAPS; ++i) mtl_texture_default(&entry->maps[i]);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
-        KD_TRY(map_find(material, kinds[i].type, path, &entry->maps[kinds[i].which].path));
+        KD_TRY(map_find(material, kinds[i].type, &entry->maps[kinds[i].which].path));
     /* As in glTF, both are channels of one image, but a map here is an image of its own. */
     char **rough = &entry->maps[MTL_MAP_ROUGHNESS].path;
     char **metal = &entry->maps[MTL_MAP_METALLIC].path;
@@ -128,6 +120,9 @@ static kd_status materials_fill(mtl_library *library, const struct aiScene *scen
         KD_TRY(name_add(library, scene->mMaterials[i], &index));
         numbers_fill(scene->mMaterials[i], &entry);
         const kd_status status = maps_find(scene->mMaterials[i], path, &entry);
+        /* in FBX a texture replaces the colour */
+        if (strcasecmp(file_suffix(path), ".fbx") == 0 && entry.maps[MTL_MAP_DIFFUSE].path)
+            entry.kd = vec3_all(1);
         mtl_entry_convert(&entry, &library->materials[index]); /* takes ownership of the paths */
         KD_TRY(status);
         int two_sided = 0;
@@ -338,8 +333,45 @@ static void positions_mend(mesh *mesh) {
         if (!vec3_is_finite(mesh->positions[i])) mesh->positions[i] = sound;
 }
 
+/* Names in one line what the file has and Kandela does not read from it. */
+static void omissions_report(const struct aiScene *scene, const char *path) {
+    bool colours = false, bones = false, second = false;
+    for (unsigned i = 0; i < scene->mNumMeshes; ++i) {
+        const struct aiMesh *mesh = scene->mMeshes[i];
+        colours = colours || mesh->mColors[0];
+        bones = bones || mesh->mNumBones > 0 || mesh->mNumAnimMeshes > 0;
+        second = second || mesh->mTextureCoords[1];
+    }
+    const struct {
+        bool found;
+        const char *name;
+    } rows[] = {{scene->mNumTextures > 0, "embedded images"},
+                {scene->mNumLights > 0, "lights"},
+                {scene->mNumCameras > 0, "cameras"},
+                {scene->mNumAnimations > 0, "animations"},
+                {bones, "deformations"},
+                {colours, "vertex colours"},
+                {second, "further texture coordinates"}};
+    char list[160] = "";
+    size_t left = 0, used = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) left += rows[i].found;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        if (!rows[i].found) continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", rows[i].name,
+                                 left > 2    ? ", "
+                                 : left == 2 ? " and "
+                                             : "");
+        --left;
+    }
+    if (used)
+        log_message(LOG_WARNING,
+                    "%s: found %s, which Kandela reads from glTF only; they are ignored", path,
+                    list);
+}
+
 static kd_status scene_take(importer *importer, const char *path) {
     mesh *into = importer->mesh;
+    omissions_report(importer->scene, path);
     KD_TRY(import_materials(into, importer->scene, path));
     KD_TRY(scene_visit(importer));
     KD_TRY(arrays_reserve(importer));
@@ -446,7 +478,7 @@ kd_status import_scene(mesh *out, const char *path, const file_view *file) {
     memory_files all = {path, file};
     struct aiFileIO files = {file_begin, file_end, (aiUserData)(void *)&all};
     to.scene = aiImportFileEx(path, aiProcess_JoinIdenticalVertices, &files);
-    KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: assimp cannot read it: %s", path, aiGetErrorString());
+    KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: " IMPORT_CANNOT_READ "%s", path, aiGetErrorString());
     const kd_status status = scene_take(&to, path);
     aiReleaseImport(to.scene);
     memory_free(to.corners);

@@ -44,10 +44,14 @@ typedef enum mesh_channel {
 /* Per-map texture transform and wrapping; overrides map_scale, map_offset and map_clamp of the
    material. */
 typedef struct mesh_map_form {
-    bool placed;                         /* false: only `channel` is used */
-    uint8_t wrap[2];                     /* texture_wrap along u and v */
-    uint8_t channel;                     /* mesh_channel; used by scalar maps */
-    bool second;                         /* use the second set of texture coordinates */
+    bool placed;     /* false: `wrap` and the last line are not used */
+    uint8_t wrap[2]; /* texture_wrap along u and v */
+    uint8_t channel; /* mesh_channel; used by scalar maps */
+    bool second;     /* use the second set of texture coordinates */
+    bool nearest[2]; /* along u and v: the nearest texel, not interpolated */
+    bool linear;     /* colours are not sRGB encoded */
+    bool ranged;     /* a texel counts as base + gain * texel */
+    float base, gain;
     float scale[2], shear[2], offset[2]; /* as in texture_view */
 } mesh_map_form;
 

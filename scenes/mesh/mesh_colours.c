@@ -193,11 +193,12 @@ kd_status mesh_colour_vertices(mesh *mesh, const vec3 *vertices) {
     return status;
 }
 
-/* --- colours of triangles -------------------------------------------------------------------- */
+/* --- colours of triangles and corners -------------------------------------------------------- */
 
-kd_status mesh_colour_triangles(mesh *mesh, const vec3 *triangles) {
+/* Gives each triangle `per` entries of its own, 1 or 3; each has a colour, or three have one. */
+static kd_status entries_split(mesh *mesh, const vec3 *colours, uint64_t per, bool by_corner) {
     const bool textured = mesh->texcoord_indices != NULL;
-    const uint64_t per = textured ? 3 : 1, corners = 3 * (uint64_t)mesh->triangle_count;
+    const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
     const uint64_t count = per * mesh->triangle_count;
     vec2 *texcoords = NULL;
     if (count == 0) return KD_OK;
@@ -208,13 +209,22 @@ kd_status mesh_colour_triangles(mesh *mesh, const vec3 *triangles) {
     for (uint64_t i = 0; i < corners; ++i) {
         const uint32_t from = textured ? mesh->texcoord_indices[i] : KD_NONE;
         if (from != KD_NONE) texcoords[i] = mesh->texcoords[from];
-        mesh->texcoord_indices[i] = (uint32_t)(textured ? i : i / 3);
+        mesh->texcoord_indices[i] = (uint32_t)(per == 3 ? i : i / 3);
     }
-    for (uint64_t i = 0; i < count; ++i) colour_write(mesh->colours + 4 * i, triangles[i / per]);
+    for (uint64_t i = 0; i < count; ++i)
+        colour_write(mesh->colours + 4 * i, colours[by_corner ? i : i / per]);
     memory_free(mesh->texcoords);
     mesh->texcoords = texcoords;
     mesh->texcoord_count = (uint32_t)count;
     return KD_OK;
+}
+
+kd_status mesh_colour_triangles(mesh *mesh, const vec3 *triangles) {
+    return entries_split(mesh, triangles, mesh->texcoord_indices ? 3 : 1, false);
+}
+
+kd_status mesh_colour_corners(mesh *mesh, const vec3 *corners) {
+    return entries_split(mesh, corners, 3, true);
 }
 
 /* --- materials ------------------------------------------------------------------------------- */

@@ -34,6 +34,9 @@ kd_status mesh_colour_vertices(mesh *mesh, const vec3 *vertices);
 /* The same with one colour for each triangle. Unusable triangles may be present. */
 kd_status mesh_colour_triangles(mesh *mesh, const vec3 *triangles);
 
+/* The same with a colour for each corner, three per triangle. */
+kd_status mesh_colour_corners(mesh *mesh, const vec3 *corners);
+
 /* Adds a white diffuse material after the last one, for triangles with colours: the default one is
    grey. Its name is "coloured", or the first unused of "coloured-2", and so on. */
 kd_status mesh_add_white(mesh *mesh);

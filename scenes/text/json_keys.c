@@ -1,4 +1,5 @@
 #include "scenes/text/json_keys.h"
+#include "core/files/content.h"
 #include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/names.h"
@@ -345,6 +346,7 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
     char *copy = NULL; /* null-terminated, because the parser reads one byte ahead */
     const char *end = NULL;
     *out = NULL;
+    KD_TRY(file_content_refuse(text, bytes, file, "JSON"));
     while (bytes > 0 && text[bytes - 1] == '\0') --bytes; /* padding */
     const char *null = find_null(text, bytes);
     KD_REQUIRE(!null, KD_ERROR_INPUT, "%s:%zu: found a null character, which no text may have",

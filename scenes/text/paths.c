@@ -1,5 +1,6 @@
 #include "scenes/text/paths.h"
 #include "core/files/file.h"
+#include "core/files/file_bundle.h"
 #include "core/memory.h"
 #include "core/system/paths.h"
 #include <stdio.h>
@@ -121,7 +122,53 @@ bool path_is_allowed(const char *other_path, const char *name) {
 
 /* --- search ----------------------------------------------------------------------------------- */
 
-static uint64_t name_clean(char *text, text_span name) {
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
+}
+
+/* Decodes %20 and the like in place. Returns false if there is nothing to decode. */
+static bool name_decode(char *text) {
+    char *to = text;
+    bool any = false;
+    for (const char *at = text; *at; ++at) {
+        const int high = *at == '%' ? hex_digit(at[1]) : -1;
+        const int low = high >= 0 ? hex_digit(at[2]) : -1;
+        const bool decodes = low >= 0 && 16 * high + low > 31;
+        *to++ = decodes ? (char)(16 * high + low) : *at;
+        if (decodes) at += 2;
+        any = any || decodes;
+    }
+    *to = '\0';
+    return any;
+}
+
+static text_span span_trim(text_span name) {
+    while (name.count && text_is_blank(name.begin[0])) ++name.begin, --name.count;
+    while (name.count && text_is_blank(name.begin[name.count - 1])) --name.count;
+    return name;
+}
+
+/* Removes blanks and quotes around the name, and the scheme of a file URI. */
+static text_span name_bare(text_span name) {
+    static const char scheme[] = "file://";
+    const size_t length = sizeof scheme - 1;
+    name = span_trim(name);
+    if (name.count >= 2 && (name.begin[0] == '"' || name.begin[0] == '\'') &&
+        name.begin[name.count - 1] == name.begin[0]) {
+        ++name.begin;
+        name.count -= 2;
+        name = span_trim(name);
+    }
+    if (name.count > length && memcmp(name.begin, scheme, length) == 0) {
+        name.begin += length;
+        name.count -= length;
+    }
+    return name;
+}
+
+static void name_clean(char *text, text_span name) {
     uint64_t length = 0;
     for (uint64_t i = 0; i < name.count; ++i) {
         const char c = name.begin[i];
@@ -129,33 +176,77 @@ static uint64_t name_clean(char *text, text_span name) {
         text[length++] = c == '\\' ? '/' : c;
     }
     text[length] = '\0';
-    return length;
 }
 
-kd_status path_find(const char *other_path, text_span name, char **out, const char **expected) {
-    char *text = NULL;
-    *out = NULL;
-    *expected = "a file that is there";
-    KD_TRY(KD_RESERVE(text, name.count + 1));
-    name_clean(text, name);
-    const char *last = strrchr(text, '/');
-    const char *const tries[2] = {text, last ? last + 1 : NULL};
-    kd_status status = KD_OK;
-    for (int i = 0; i < 2 && tries[i] && tries[i][0] && !*out; ++i) {
-        if (!path_is_allowed(other_path, tries[i])) {
-            *expected = "a file in the scene's folder (--allow-outside: anywhere)";
-            continue;
-        }
-        char *joined = file_path_beside(other_path, tries[i]);
-        if (!joined) {
-            status = KD_ERROR_MEMORY;
-            break;
-        }
-        if (file_exists(joined))
-            *out = joined;
-        else
-            memory_free(joined);
+/* Sets the case of the letters of a relative name to that of a file. A folder is listed only if the
+   scene may refer to it. */
+static bool case_match(const char *other_path, char *joined, char *name) {
+    if (file_bundle_match(joined)) return true;
+    for (char *part = name; *part;) {
+        char *end = part + strcspn(part, "/");
+        const char after = *end;
+        const bool is_dots = strspn(part, ".") >= (size_t)(end - part);
+        *end = '\0';
+        const char first = *part;
+        *part = '\0'; /* `joined` and `name` are now the folder of the part */
+        const bool lists = *name ? path_is_allowed(other_path, name) : true;
+        char folder[PLACE_BYTES];
+        snprintf(folder, sizeof folder, "%s", *joined ? joined : ".");
+        *part = first;
+        const bool matches = is_dots || (lists && file_name_match(folder, part));
+        *end = after;
+        if (!matches || !path_is_allowed(other_path, name)) return false;
+        part = end + strspn(end, "/");
     }
+    return true;
+}
+
+/* Tries a name as it is, then without regard to case. */
+static kd_status name_try(const char *other_path, const char *name, path_found *out) {
+    if (!*name || name[strspn(name, "./")] == '\0') return KD_OK;
+    if (!path_is_allowed(other_path, name)) {
+        out->expected = "a file in the scene's folder (--allow-outside: anywhere)";
+        return KD_OK;
+    }
+    char *joined = file_path_beside(other_path, name);
+    if (!joined) return KD_ERROR_MEMORY;
+    char *relative = joined + strlen(joined) - strlen(name);
+    out->name = relative;
+    if (file_exists(joined) ||
+        (name[0] != '/' && case_match(other_path, joined, relative) && file_exists(joined)))
+        out->path = joined;
+    else
+        memory_free(joined);
+    return KD_OK;
+}
+
+/* Tries the whole name, then without its first folders, drive or slash. */
+static kd_status names_try(const char *other_path, char *text, path_found *out) {
+    const char *at = text;
+    while (at && !out->path) {
+        KD_TRY(name_try(other_path, at, out));
+        const bool has_drive =
+            at == text && at[0] && at[1] == ':' && (at[0] | 32) >= 'a' && (at[0] | 32) <= 'z';
+        at = has_drive ? at + 2 : strchr(at, '/');
+        if (at && *at == '/') at += strspn(at, "/");
+    }
+    out->is_other = out->path && strcmp(out->name, text) != 0;
+    return KD_OK;
+}
+
+kd_status path_find(const char *other_path, text_span name, path_found *out) {
+    char *text = NULL;
+    memset(out, 0, sizeof *out);
+    out->expected = "a file that is there";
+    const text_span bare = name_bare(name);
+    KD_TRY(KD_RESERVE(text, bare.count + 1));
+    name_clean(text, bare);
+    kd_status status = names_try(other_path, text, out);
+    if (status == KD_OK && !out->path && name_decode(text)) {
+        status = names_try(other_path, text, out);
+        out->is_other = out->path != NULL;
+    }
+    if (bare.count != span_trim(name).count) out->is_other = out->path != NULL;
     memory_free(text);
     return status;
 }

@@ -23,12 +23,18 @@ void path_scope_end(const path_scope *scope);
    depend on anything outside the directory. */
 bool path_is_allowed(const char *other_path, const char *name);
 
-/* Finds `name` relative to the directory of the file `other_path`. If that does not exist, for
-   example because it has directories of another machine, or if it is not allowed, tries the last
-   component alone. "\ " is a blank in the name; any other backslash separates directories. Sets
-   *found to a string to be freed by memory_free, or to NULL if there is no such regular file; in
-   that case sets *expected to a description of the expected file, for an error message. May return
-   KD_ERROR_MEMORY. */
-kd_status path_find(const char *other_path, text_span name, char **out, const char **expected);
+typedef struct path_found {
+    char *path;       /* freed by memory_free by the caller; NULL: no regular file has been found */
+    const char *name; /* the part of `path` after the directory of the other file */
+    bool is_other;    /* `name` is not what was written: report it */
+    const char *expected; /* a description of the expected file, for an error message */
+} path_found;
+
+/* Finds `name` relative to the directory of the file `other_path`. "\ " is a blank in the name; any
+   other backslash separates directories; blanks, quotes and "file://" around it are removed. If
+   that file does not exist or is not allowed, tries the name in other case (of ASCII letters), then
+   without its drive, leading slash and first directories, which may be those of another machine,
+   then with %20 and the like decoded. May return KD_ERROR_MEMORY. */
+kd_status path_find(const char *other_path, text_span name, path_found *out);
 
 #endif

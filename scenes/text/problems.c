@@ -19,8 +19,14 @@ static problem_record *record_next(problem_list *list, bool fatal) {
     return &list->records[list->count++];
 }
 
-void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
-                 const char *format, ...) {
+static void message_make(char message[PROBLEM_TEXT], const char *format, va_list arguments) {
+    vsnprintf(message, PROBLEM_TEXT, format, arguments);
+    for (char *c = message; *c; ++c) /* keep it on one line, and remove terminal escape codes */
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+static void message_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
+                        const char *message) {
     ++list->count_all;
     problem_record *record = record_next(list, fatal);
     list->fatal = list->fatal || fatal;
@@ -28,13 +34,29 @@ void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line
     record->line = line;
     record->kind = kind;
     record->fatal = fatal;
+    strcpy(record->message, message);
+}
+
+void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
+                 const char *format, ...) {
+    char message[PROBLEM_TEXT];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(record->message, sizeof record->message, format, arguments);
+    message_make(message, format, arguments);
     va_end(arguments);
-    for (char *c = record->message; *c; ++c)
-        /* keep it on one line, and remove terminal escape codes */
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    message_add(list, fatal, kind, line, message);
+}
+
+void problem_add_once(problem_list *list, const char *kind, uint64_t line, const char *format,
+                      ...) {
+    char message[PROBLEM_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    message_make(message, format, arguments);
+    va_end(arguments);
+    for (uint32_t i = 0; i < list->count; ++i)
+        if (strcmp(list->records[i].message, message) == 0) return;
+    message_add(list, false, kind, line, message);
 }
 
 void problem_list_close(problem_list *list) {

@@ -35,7 +35,7 @@ typedef struct obj_options {
     double seconds; /* its time */
 } obj_options;
 
-enum { PROBLEM_TEXT = 600, PROBLEMS_KEPT = 256 };
+enum { PROBLEM_TEXT = 1024, PROBLEMS_KEPT = 256 };
 
 typedef struct problem_record {
     uint64_t line; /* 0-based, relative to the text of the list */
@@ -55,6 +55,9 @@ typedef struct problem_list {
 /* Adds a problem, with a printf format. Cannot fail; sets out_of_memory instead. */
 void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same for a warning, unless the list has this message already, for whatever line. */
+void problem_add_once(problem_list *list, const char *kind, uint64_t line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void problem_list_close(problem_list *list);
 
 /* Reports all problems: to the callback of `options`, or warnings to the log. Returns the first

@@ -117,6 +117,12 @@ static inline int text_shown(text_span span) {
     return span.count < 40 ? (int)span.count : 40;
 }
 
+/* The same for names of files, which a message quotes whole unless they are longer than 400 bytes.
+ */
+static inline int text_shown_name(text_span span) {
+    return span.count < 400 ? (int)span.count : 400;
+}
+
 /* Returns the size of a UTF-8 byte order mark: 3, or 0 if there is none. */
 static inline uint64_t text_bom_bytes(const char *bytes, uint64_t count) {
     return count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

@@ -272,12 +272,178 @@ static void test_exhausted_budget_ends_compression(void **state) {
     assert_true(refusals > 10);
 }
 
+/* --- PNM and TIFF ----------------------------------------------------------------------------- */
+
+static void expect_samples(const char *bytes_at, size_t count, int samples, int sample_bytes,
+                           const uint32_t *values, size_t value_count) {
+    const file_view view = {bytes_at, count, NULL};
+    picture opened;
+    if (picture_open(&opened, "some.file", &view, PICTURE_DEEP) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    assert_int_equal(opened.samples, samples);
+    assert_int_equal(opened.sample_bytes, sample_bytes);
+    for (size_t i = 0; i < value_count; ++i)
+        if (picture_value(&opened, i) != values[i])
+            fail_msg("sample %zu is %u, not %u", i, picture_value(&opened, i), values[i]);
+    picture_close(&opened);
+}
+
+/* Two pixels each; comments and spaces where the formats allow them. */
+static void test_pnm(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t count;
+        int samples, sample_bytes;
+        uint32_t values[8];
+    } rows[] = {
+#define FILE_OF(text) text, sizeof text - 1
+        {FILE_OF("P1\n# a comment\n2 1\n10"), 1, 1, {0, 255}},
+        {FILE_OF("P1 2 1 1 0\n"), 1, 1, {0, 255}},
+        {FILE_OF("P2\n2 1 # size\n15\n15 3"), 1, 1, {255, 51}},
+        {FILE_OF("P2 2 1 1000 1000 250"), 1, 2, {65535, 16384}},
+        {FILE_OF("P3\n2 1\n255\n1 2 3\n# between\n4 5 6\n"), 3, 1, {1, 2, 3, 4, 5, 6}},
+        {FILE_OF("P4\n2 1\n\x40"), 1, 1, {255, 0}},
+        {FILE_OF("P5\n2 1\n255\n\7\xff"), 1, 1, {7, 255}},
+        {FILE_OF("P5 2 1 65535\n\1\2\xff\xfe"), 1, 2, {258, 65534}},
+        {FILE_OF("P6\n2 1\n100\n\0\x32\x64\1\2\3"), 3, 1, {0, 128, 255, 3, 5, 8}},
+        {FILE_OF("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n"
+                 "abcdefgh"),
+         4,
+         1,
+         {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        expect_samples(rows[i].text, rows[i].count, rows[i].samples, rows[i].sample_bytes,
+                       rows[i].values, 2 * (size_t)rows[i].samples);
+    static const struct {
+        const char *text, *word;
+    } bad[] = {{"P6 2 1 255\nabc", "in a file of only"},
+               {"P5 2 0 255\n", "height"},
+               {"P5 2 1 70000\nabcd", "maximum"},
+               {"P2 2 1 255 1 x", "found \"x\""},
+               {"P7\nWIDTH 2\n", "ENDHDR"},
+               {"P7\nWIDTH 2\nENDHDR\n", "HEIGHT"},
+               {"P6 99999999 99999999 255\n", "only"},
+               {"P5 2", "height"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        const file_view view = {bad[i].text, strlen(bad[i].text), NULL};
+        picture opened;
+        assert_int_equal(picture_open(&opened, "bad.ppm", &view, PICTURE_DEEP), KD_ERROR_INPUT);
+        if (!strstr(kd_last_error(), bad[i].word)) fail_msg("%s", kd_last_error());
+        picture_close(&opened);
+    }
+}
+
+static void tiff_tag(bytes *to, bool big, uint32_t tag, uint32_t type, uint32_t count,
+                     uint32_t value) {
+    append_value(to, tag, 2, big);
+    append_value(to, type, 2, big);
+    append_value(to, count, 4, big);
+    append_value(to, value, type == 3 && count == 1 ? 2 : 4, big);
+    if (type == 3 && count == 1) append_value(to, 0, 2, big);
+}
+
+/* Makes a TIFF of two pixels in one row with the data behind 8 bytes of header. */
+static bytes tiff(bool big, uint32_t bits, uint32_t samples, uint32_t photometric, bool apart,
+                  const char *data, size_t count) {
+    bytes made = {0};
+    const uint32_t sizes = 8 + (uint32_t)count, planes = apart ? samples : 1;
+    append(&made, big ? "MM\0*" : "II*\0", 4);
+    append_value(&made, sizes + 10 * samples, 4, big);
+    append(&made, data, count);
+    for (uint32_t i = 0; i < samples; ++i) append_value(&made, bits, 2, big);
+    for (uint32_t i = 0; i < samples; ++i) append_value(&made, 8 + 2 * i, 4, big); /* of planes */
+    for (uint32_t i = 0; i < samples; ++i) append_value(&made, 2, 4, big);         /* their bytes */
+    append_value(&made, 10 + (samples == 4), 2, big);
+    tiff_tag(&made, big, 256, 3, 1, 2);
+    tiff_tag(&made, big, 257, 3, 1, 1);
+    tiff_tag(&made, big, 258, 3, samples, samples == 1 ? bits : sizes);
+    tiff_tag(&made, big, 259, 3, 1, 1);
+    tiff_tag(&made, big, 262, 3, 1, photometric);
+    tiff_tag(&made, big, 273, 4, planes, planes > 1 ? sizes + 2 * samples : 8);
+    tiff_tag(&made, big, 277, 3, 1, samples);
+    tiff_tag(&made, big, 278, 3, 1, 1);
+    tiff_tag(&made, big, 279, 4, planes, planes > 1 ? sizes + 6 * samples : (uint32_t)count);
+    tiff_tag(&made, big, 284, 3, 1, apart ? 2 : 1);
+    if (samples == 4) tiff_tag(&made, big, 338, 3, 1, 1); /* colours are multiplied by alpha */
+    append_zeros(&made, 4);
+    return made;
+}
+
+static void test_tiff(void **state) {
+    (void)state;
+    if (!picture_reads_tiff()) skip();
+    static const struct {
+        uint32_t bits, samples, photometric;
+        bool big, apart;
+        const char *data;
+        size_t count;
+        int sample_bytes;
+        uint32_t values[8];
+    } rows[] = {
+#define DATA_OF(text) text, sizeof text - 1
+        {8, 1, 1, false, false, DATA_OF("\7\xff"), 1, {7, 255}},
+        {8, 1, 0, false, false, DATA_OF("\7\xff"), 1, {248, 0}}, /* 0 is white */
+        {8, 3, 2, true, false, DATA_OF("abcdef"), 1, {'a', 'b', 'c', 'd', 'e', 'f'}},
+        {8, 3, 2, false, true, DATA_OF("adbecf"), 1, {'a', 'b', 'c', 'd', 'e', 'f'}},
+        {16, 1, 1, false, false, DATA_OF("\2\1\xfe\xff"), 2, {258, 65534}},
+        {16, 1, 1, true, false, DATA_OF("\1\2\xff\xfe"), 2, {258, 65534}},
+        {8,
+         4,
+         2,
+         false,
+         false,
+         DATA_OF("\10\20\30\x80\1\2\3\xff"),
+         1,
+         {16, 32, 48, 128, 1, 2, 3, 255}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        bytes made = tiff(rows[i].big, rows[i].bits, rows[i].samples, rows[i].photometric,
+                          rows[i].apart, rows[i].data, rows[i].count);
+        expect_samples((const char *)made.at, made.count, (int)rows[i].samples,
+                       rows[i].sample_bytes, rows[i].values, 2 * rows[i].samples);
+        free(made.at);
+    }
+    bytes cut = tiff(false, 8, 3, 2, false, DATA_OF("abcdef"));
+    cut.count -= 40;
+    expect_rejected(&cut, "TIFF");
+}
+
+/* What cannot be read is named, and how to convert it. */
+static void test_other_pictures_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *name;
+    } rows[] = {{FILE_OF("GIF89a\1\0\1\0\0\0\0\0\0\0\0\0\0\0"), "found a GIF image"},
+                {FILE_OF("DDS \x7c\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "found a DDS image"},
+                {FILE_OF("\0\0\0\x20"
+                         "ftypavif\0\0\0\0\0\0\0\0"),
+                 "found an AVIF image"},
+                {FILE_OF("\0\0\0\x20"
+                         "ftypheic\0\0\0\0\0\0\0\0"),
+                 "found a HEIF image"},
+                {FILE_OF("8BPS\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "found a Photoshop image"},
+                {FILE_OF("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "found a zip archive"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        bytes made = {0};
+        append(&made, rows[i].bytes, rows[i].count);
+        const file_view view = view_of(&made);
+        assert_non_null(picture_foreign_name(&view));
+        expect_rejected(&made, rows[i].name);
+        assert_non_null(strstr(kd_last_error(), "magick"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_impossible_sizes_are_rejected),
         cmocka_unit_test(test_smallest_valid_files_are_accepted),
         cmocka_unit_test(test_samples_match_file),
         cmocka_unit_test(test_overlong_huffman_tables_are_rejected),
+        cmocka_unit_test(test_pnm),
+        cmocka_unit_test(test_tiff),
+        cmocka_unit_test(test_other_pictures_are_named),
         cmocka_unit_test(test_decoding_respects_its_budget),
         cmocka_unit_test(test_exhausted_budget_ends_compression),
     };

@@ -160,6 +160,49 @@ static void test_ply_corner_texcoords(void **state) {
     expect("some", &some, 0.25f, 0.75f, plain());
 }
 
+/* Colours of corners, as MeshLab writes them (bytes divided by 255): of two faces that share
+   vertices, before colours of vertices and faces, with alpha, as bytes, and times a texture. */
+static void test_ply_corner_colours(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *full, *middle;
+        bool alpha;
+    } cases[] = {{"float", "1", "0.7372549", false},
+                 {"float", "1", "0.7372549", true},
+                 {"uchar", "255", "188", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[1024];
+        const char *f = cases[i].full, *m = cases[i].middle, *a = cases[i].alpha ? " 0" : "";
+        const int items = cases[i].alpha ? 12 : 9;
+        snprintf(text, sizeof text,
+                 PLY("", COLOUR("uchar"), "face 2\n") INDICES
+                 "property list uchar %s color\n" COLOUR(
+                     "uchar") "end_header\n0 0 0 1 2 3\n1 0 0 1 2 3\n1 1 0 1 2 3\n0 1 0 1 2 3\n"
+                              "3 0 1 2 %d %s 0 0%s %s 0 0%s %s 0 0%s 7 7 7\n"
+                              "3 0 2 3 %d 0 0 0%s 0 0 %s%s 0 0 0%s 7 7 7\n",
+                 cases[i].type, items, f, a, f, a, m, a, items, a, m, a, a);
+        const scene_view view = view_of_text("c.ply", text);
+        expect("corners", &view, 0.9f, 0.3f, vec3_make(0.7f + 0.3f * half, 0, 0));
+        expect("corners", &view, 0.3f, 0.9f, vec3_make(0, 0, 0.3f * half));
+    }
+    write_pictures();
+    const scene_view textured =
+        view_of_text("c.ply", PLY("comment TextureFile a.png\n", "", "face 1\n") INDICES WEDGES
+                     "property list uchar float color\nend_header\n" PLACES
+                     "4 0 1 2 3 8 0 0 1 0 1 1 0 1 12 1 0 0 0 1 0 0 1 0 1 0 0\n");
+    expect("textured", &textured, 0.25f, 0.3f, vec3_make(0.75f, 0, 0));
+    expect("textured", &textured, 0.75f, 0.3f, vec3_make(0, 0.75f, 0));
+    reported_problems problems = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &problems};
+    mesh read;
+    file_put_text("c.ply", PLY("", "", "face 1\n") INDICES
+                  "property list uchar float color\nend_header\n" PLACES "4 0 1 2 3 5 1 0 0 0 1\n");
+    assert_int_equal(ply_load(&read, file_in("c.ply"), &options, NULL), KD_OK);
+    assert_int_equal(problems.count, 1);
+    assert_string_equal(problems.kinds[0], "color-count");
+    mesh_close(&read);
+}
+
 /* texnumber chooses among several textures; a number without texture gives none. */
 static void test_ply_several_textures(void **state) {
     (void)state;
@@ -405,6 +448,7 @@ int main(void) {
         cmocka_unit_test(test_ply_vertex_colours),
         cmocka_unit_test(test_ply_face_colours),
         cmocka_unit_test(test_ply_corner_texcoords),
+        cmocka_unit_test(test_ply_corner_colours),
         cmocka_unit_test(test_ply_several_textures),
         cmocka_unit_test(test_ply_colour_times_texture),
         cmocka_unit_test(test_ply_binary),

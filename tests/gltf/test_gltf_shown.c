@@ -277,7 +277,7 @@ static const struct {
     {WEBP SOURCE("", "EXT_texture_avif", "2") REQUIRES("EXT_texture_avif"),
      {-1, 0, 0},
      "textures[0]: found an image in AVIF only, which EXT_texture_avif requires"},
-    {WEBP "\"textures\":[{\"source\":2}],", {1, 1, 1}, "images[2].uri: found an image in AVIF"},
+    {WEBP "\"textures\":[{\"source\":2}],", {1, 1, 1}, "images[2].uri: found an AVIF image"},
     {WEBP SOURCE("\"source\":1,", "KHR_texture_basisu", "2"),
      {1, 0.503f, 0.125f},
      "in KTX2, which is not supported; the alternative is used"},
@@ -405,6 +405,74 @@ static void test_ignored_extensions_are_named(void **state) {
                                             "\"KHR_materials_iridescence\""));
 }
 
+/* --- samplers, and what is named because it has no effect --------------------------------------
+ */
+
+#define SAMPLED(filters)                                                                           \
+    "\"images\":[{\"uri\":\"texels.png\"}],\"samplers\":[{" filters "}],"                          \
+    "\"textures\":[{\"source\":0,\"sampler\":0}],"
+#define COATED(rest)                                                                               \
+    "\"extensions\":{\"KHR_materials_clearcoat\":{\"clearcoatFactor\":1,"                          \
+    "\"clearcoatNormalTexture\":{\"index\":0" rest "}}}"
+#define VOLUME(rest)                                                                               \
+    "\"extensions\":{\"KHR_materials_transmission\":{\"transmissionFactor\":1},"                   \
+    "\"KHR_materials_volume\":{\"thicknessFactor\":1" rest "}}"
+
+static const struct {
+    const char *material, *rest, *said; /* said: NULL for nothing */
+    mesh_map map;
+    bool nearest;
+    float gain; /* 0: none */
+} samplers[] = {
+    {PAINTED, SAMPLED("\"magFilter\":9728"), NULL, MESH_MAP_DIFFUSE, true, 0},
+    {PAINTED, SAMPLED("\"magFilter\":9728,\"minFilter\":9984"), NULL, MESH_MAP_DIFFUSE, true, 0},
+    {PAINTED, SAMPLED("\"magFilter\":9729,\"minFilter\":9987"), NULL, MESH_MAP_DIFFUSE, false, 0},
+    {PAINTED, SAMPLED("\"minFilter\":9728"), "the minFilter 9728", MESH_MAP_DIFFUSE, false, 0},
+    {COATED(",\"scale\":0.5"), TEXELS, NULL, MESH_MAP_COAT_NORMAL, false, 0.5f},
+    {COATED(""), TEXELS, NULL, MESH_MAP_COAT_NORMAL, false, 0},
+    {VOLUME(",\"thicknessTexture\":{\"index\":0}"), TEXELS, "found a thicknessTexture",
+     MESH_MAP_DIFFUSE, false, 0},
+    {VOLUME(""), TEXELS, NULL, MESH_MAP_DIFFUSE, false, 0},
+    {"\"occlusionTexture\":{\"index\":0}", TEXELS, "found an occlusionTexture", MESH_MAP_DIFFUSE,
+     false, 0}};
+
+static void test_samplers_and_omissions(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof samplers / sizeof *samplers; ++i) {
+        reported_problems problems = {.count = 0};
+        const obj_options options = {.problem = on_problem, .context = &problems};
+        mesh read;
+        quad_write("sampled.glb", samplers[i].material, 0, "", "", samplers[i].rest);
+        if (gltf_load(&read, file_in("sampled.glb"), &options, NULL) != KD_OK)
+            fail_msg("row %zu: %s", i, kd_last_error());
+        const mesh_map_form *form = &read.materials[0].forms[samplers[i].map];
+        if (form->nearest[0] != samplers[i].nearest || form->nearest[1] != samplers[i].nearest ||
+            form->ranged != (samplers[i].gain > 0) ||
+            (form->ranged && form->gain != samplers[i].gain))
+            fail_msg("row %zu: nearest %d, gain %g", i, form->nearest[0], (double)form->gain);
+        if (problems.count != (samplers[i].said ? 1 : 0) ||
+            (samplers[i].said && !strstr(problems.messages[0], samplers[i].said)))
+            fail_msg("row %zu: %d problems: %s", i, problems.count, problems.messages[0]);
+        mesh_close(&read);
+    }
+    /* once for a file, not for each light */
+    reported_problems problems = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &problems};
+    mesh read;
+    file_put_text(
+        "ranges.gltf",
+        "{\"asset\":{\"version\":\"2.0\"},\"extensionsUsed\":[\"KHR_lights_punctual\"],"
+        "\"extensions\":{\"KHR_lights_punctual\":{\"lights\":[{\"type\":\"point\",\"range\":"
+        "5},{\"type\":\"spot\",\"range\":2}]}},\"nodes\":[{\"extensions\":{"
+        "\"KHR_lights_punctual\":{\"light\":0}}},{\"extensions\":{\"KHR_lights_punctual\":{"
+        "\"light\":1}}}]}");
+    assert_int_equal(gltf_load(&read, file_in("ranges.gltf"), &options, NULL), KD_OK);
+    assert_int_equal(read.light_count, 2);
+    assert_int_equal(problems.count, 1);
+    assert_non_null(strstr(problems.messages[0], "the range of a light"));
+    mesh_close(&read);
+}
+
 static void texels_take(void *context, void *bytes, int count) {
     fwrite(bytes, 1, (size_t)count, (FILE *)context);
 }
@@ -423,6 +491,7 @@ int main(void) {
         cmocka_unit_test(test_weights_of_nodes),
         cmocka_unit_test(test_nodes_with_different_weights),
         cmocka_unit_test(test_formats_of_images),
+        cmocka_unit_test(test_samplers_and_omissions),
         cmocka_unit_test(test_data_uris_with_blanks_and_upper_case),
         cmocka_unit_test(test_ignored_extensions_are_named),
     };

@@ -199,6 +199,145 @@ static void test_missing_files_and_other_formats(void **state) {
     check_close(&report);
 }
 
+/* --- bodies in bodies ------------------------------------------------------------------------- */
+
+/* Appends an octahedron to the text of an OBJ file; `reversed`: it faces inwards. */
+static void shell_add(char *text, size_t size, int number, const char *material, double scale,
+                      bool reversed) {
+    static const double corners[6][3] = {{1, 0, 0},  {-1, 0, 0}, {0, 1, 0},
+                                         {0, -1, 0}, {0, 0, 1},  {0, 0, -1}};
+    static const int faces[8][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4},
+                                    {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
+    size_t used = strlen(text);
+    used += (size_t)snprintf(text + used, size - used, "usemtl %s\n", material);
+    for (int i = 0; i < 6; ++i)
+        used += (size_t)snprintf(text + used, size - used, "v %g %g %g\n", scale * corners[i][0],
+                                 scale * corners[i][1], scale * corners[i][2]);
+    for (int i = 0; i < 8; ++i)
+        used +=
+            (size_t)snprintf(text + used, size - used, "f %d %d %d\n", 6 * number + faces[i][0] + 1,
+                             6 * number + faces[i][reversed ? 2 : 1] + 1,
+                             6 * number + faces[i][reversed ? 1 : 2] + 1);
+}
+
+/* A digit is the size of a shell in tenths, upper-case: it faces inwards; g: glass, w: water, r: an
+   index relative to glass, p: principled glass, o: opaque. */
+static void test_glass_is_judged_by_what_lies_around(void **state) {
+    (void)state;
+    static const struct {
+        const char *shells, *kind; /* NULL: no problem */
+    } cases[] = {{"g9", NULL},
+                 {"G9", "inside-out-glass"},
+                 {"g9G8", NULL},
+                 {"g9g8", "glass-in-glass"},
+                 {"G9g8", "inside-out-glass"},
+                 {"g9G8w7", NULL}, /* with a gap of air */
+                 {"g9w7", "glass-in-glass"},
+                 {"g9r7", NULL},
+                 {"g9G8g7G6", NULL},
+                 {"p9P8", NULL},
+                 {"p9p8", "glass-in-glass"},
+                 {"P9", "inside-out-glass"},
+                 {"o9g7", NULL},
+                 {"g9o7", NULL},
+                 {"g9O7", NULL}};
+    static const char mtl[] = "newmtl g\nillum 7\nNi 1.5\nnewmtl w\nillum 7\nNi 1.33\nnewmtl r\n"
+                              "illum 7\nNi 0.887\nnewmtl p\nKd 1 1 1\nPr 0\nTf 1 1 1\nNi 1.5\n"
+                              "newmtl o\nKd 1 1 1\n";
+    file_put_text("shells.mtl", mtl);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[4096] = "mtllib shells.mtl\n";
+        check_report report;
+        int number = 0;
+        for (const char *at = cases[i].shells; *at; at += 2) {
+            const bool reversed = at[0] < 'a';
+            const char material[2] = {(char)(at[0] | 32), '\0'};
+            shell_add(text, sizeof text, number++, material, 0.1 * (at[1] - '0'), reversed);
+        }
+        check_text(&report, text);
+        for (uint32_t k = 0; k < report.kind_count; ++k) {
+            const char *name = report.kinds[k].name;
+            if (strcmp(name, "no-light") != 0 && (!cases[i].kind || strcmp(name, cases[i].kind)))
+                fail_msg("%s: %s", cases[i].shells, name);
+        }
+        if (cases[i].kind && !problem_of(&report, cases[i].kind))
+            fail_msg("%s: no %s", cases[i].shells, cases[i].kind);
+        check_close(&report);
+    }
+}
+
+/* A sphere of 1 m in UTM coordinates with a micrometre, then with half a metre. */
+static void test_far_coordinates_are_the_cause(void **state) {
+    (void)state;
+    for (int rounded = 0; rounded < 2; ++rounded) {
+        static char text[1 << 17];
+        size_t used = 0;
+        check_report report;
+        enum { ROWS = 24, COLUMNS = 32 };
+        for (int row = 0; row <= ROWS; ++row)
+            for (int column = 0; column < COLUMNS; ++column) {
+                const double up = 3.14159265 * row / ROWS, turn = 6.2831853 * column / COLUMNS;
+                double at[3] = {5e5 + sin(up) * cos(turn), 4649776 + cos(up), sin(up) * sin(turn)};
+                for (int axis = 0; axis < 3 && rounded; ++axis) at[axis] = (double)(float)at[axis];
+                if (column == 0 || (row > 0 && row < ROWS)) /* one vertex per pole */
+                    used += (size_t)snprintf(text + used, sizeof text - used, "v %.7f %.7f %.7f\n",
+                                             at[0], at[1], at[2]);
+            }
+        const int last = 2 + (ROWS - 1) * COLUMNS;
+        for (int row = 0; row < ROWS; ++row)
+            for (int column = 0; column < COLUMNS; ++column) {
+                const int next = (column + 1) % COLUMNS;
+                const int a = row == 0 ? 1 : 2 + (row - 1) * COLUMNS + column;
+                const int b = row == 0 ? 1 : 2 + (row - 1) * COLUMNS + next;
+                const int c = row == ROWS - 1 ? last : 2 + row * COLUMNS + next;
+                const int d = row == ROWS - 1 ? last : 2 + row * COLUMNS + column;
+                if (row > 0)
+                    used += (size_t)snprintf(text + used, sizeof text - used, "f %d %d %d\n", a, b,
+                                             row == ROWS - 1 ? last : c);
+                if (row < ROWS - 1)
+                    used +=
+                        (size_t)snprintf(text + used, sizeof text - used, "f %d %d %d\n", a, c, d);
+            }
+        check_text(&report, text);
+        const check_problem *far = problem_of(&report, "far-coordinates");
+        assert_non_null(far);
+        assert_int_equal(far->severity, rounded ? CHECK_WARNING : CHECK_NOTE);
+        if (!strstr(far->message, rounded ? "too large for floats" : "are read with more digits") ||
+            !strstr(far->message, "4649776"))
+            fail_msg("%s", far->message);
+        if (!rounded && report.kind_count != 2) /* with no-light */
+            fail_msg("%s", report.problems[1].message);
+        check_close(&report);
+    }
+    check_report report;
+    check_text(&report, TETRAHEDRON("grey") "v 1e39 0 0\n" LAMP);
+    assert_non_null(strstr(problem_of(&report, "nan")->message, "3.4e38"));
+    check_close(&report);
+}
+
+static void test_lights_at_one_place_are_reported(void **state) {
+    (void)state;
+    static const struct {
+        const char *faces;
+        uint32_t copies;
+    } cases[] = {{"f -3 -2 -1\n", 0},
+                 {"f -3 -2 -1\nf -2 -1 -3\n", 1},
+                 {"f -3 -2 -1\nf -3 -1 -2\n", 0}, /* a panel that emits to both sides */
+                 {"f -3 -2 -1\nf -3 -2 -1\nf -3 -2 -1\n", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[512], words[64];
+        check_report report;
+        snprintf(text, sizeof text, "%susemtl lamp\nv 5 0 0\nv 6 0 0\nv 5 1 0\n%s",
+                 TETRAHEDRON("grey"), cases[i].faces);
+        check_text(&report, text);
+        const check_problem *problem = problem_of(&report, "duplicate-light");
+        assert_int_equal(problem != NULL, cases[i].copies > 0);
+        snprintf(words, sizeof words, "found %u light", cases[i].copies);
+        if (problem && !strstr(problem->message, words)) fail_msg("%s", problem->message);
+        check_close(&report);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_mesh_has_no_problems),
@@ -209,6 +348,9 @@ int main(void) {
         cmocka_unit_test(test_repeated_problems_are_truncated),
         cmocka_unit_test(test_json_report),
         cmocka_unit_test(test_missing_files_and_other_formats),
+        cmocka_unit_test(test_glass_is_judged_by_what_lies_around),
+        cmocka_unit_test(test_far_coordinates_are_the_cause),
+        cmocka_unit_test(test_lights_at_one_place_are_reported),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

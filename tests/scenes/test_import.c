@@ -32,7 +32,7 @@
 static mesh load_two(void) {
     mesh read;
     file_put_text("two.gltf", GLTF("4"));
-    const kd_status status = assimp_load(&read, file_in("two.gltf"), NULL);
+    const kd_status status = assimp_load(&read, file_in("two.gltf"), NULL, NULL);
     if (status != KD_OK) print_error("%s\n", kd_last_error());
     assert_int_equal(status, KD_OK);
     return read;
@@ -70,7 +70,7 @@ static void test_point_only_file_is_read(void **state) {
     (void)state;
     mesh read;
     file_put_text("points.gltf", GLTF("0"));
-    assert_int_equal(assimp_load(&read, file_in("points.gltf"), NULL), KD_OK);
+    assert_int_equal(assimp_load(&read, file_in("points.gltf"), NULL, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 0);
     assert_int_equal(read.position_count, 6);
     mesh_close(&read);
@@ -84,10 +84,10 @@ static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     file_put_text("bad.gltf", "{\"asset\":");
     mesh read;
-    assert_int_equal(assimp_load(&read, file_in("bad.gltf"), NULL), KD_ERROR_INPUT);
+    assert_int_equal(assimp_load(&read, file_in("bad.gltf"), NULL, NULL), KD_ERROR_INPUT);
     assert_null(read.positions);
     assert_non_null(strstr(kd_last_error(), "assimp cannot read it"));
-    assert_int_equal(assimp_load(&read, file_in("absent.dae"), NULL), KD_ERROR_INPUT);
+    assert_int_equal(assimp_load(&read, file_in("absent.dae"), NULL, NULL), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "absent.dae"));
 }
 
@@ -146,7 +146,7 @@ static void test_failures_give_one_line_and_no_leftovers(void **state) {
             setenv("KANDELA_IMPORT_SECONDS", cases[i].seconds, 1);
         else
             unsetenv("KANDELA_IMPORT_SECONDS");
-        assert_int_equal(assimp_load(&read, file_in("any.off"), NULL), KD_ERROR_INPUT);
+        assert_int_equal(assimp_load(&read, file_in("any.off"), NULL, NULL), KD_ERROR_INPUT);
         if (!strstr(kd_last_error(), cases[i].said)) fail_msg("%s", kd_last_error());
         assert_null(strchr(kd_last_error(), '\n'));
         assert_int_equal(open_files(), files);
@@ -159,7 +159,7 @@ static void test_failures_give_one_line_and_no_leftovers(void **state) {
     sigaction(SIGCHLD, &before, NULL);
     setenv("KANDELA_IMPORT", "/nowhere/kandela-import", 1);
     mesh read;
-    assert_int_equal(assimp_load(&read, file_in("any.off"), NULL), KD_ERROR_INPUT);
+    assert_int_equal(assimp_load(&read, file_in("any.off"), NULL, NULL), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "cannot run /nowhere/kandela-import"));
     unsetenv("KANDELA_IMPORT");
     unsetenv("KANDELA_IMPORT_SECONDS");
@@ -180,7 +180,7 @@ static void test_cancellation_is_prompt(void **state) {
     stand_in("sleep 1000");
     alarm(60);
     assert_int_equal(pthread_create(&other, NULL, cancel_soon, &job), 0);
-    assert_int_equal(assimp_load(&read, file_in("any.off"), &job), KD_INTERRUPTED);
+    assert_int_equal(assimp_load(&read, file_in("any.off"), NULL, &job), KD_INTERRUPTED);
     pthread_join(other, NULL);
     alarm(0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
@@ -196,7 +196,7 @@ static void *load_one(void *context) {
     import_thread *thread = (import_thread *)context;
     mesh read;
     for (int i = 0; i < 4; ++i) {
-        if (assimp_load(&read, thread->path, NULL) != KD_OK || read.triangle_count != 2)
+        if (assimp_load(&read, thread->path, NULL, NULL) != KD_OK || read.triangle_count != 2)
             thread->failed = true;
         mesh_close(&read);
     }
@@ -291,7 +291,7 @@ int main(void) {
 
 int main(void) {
     mesh read;
-    return assimp_load(&read, "any.dae", NULL) == KD_ERROR_INPUT ? TEST_SKIPPED : 1;
+    return assimp_load(&read, "any.dae", NULL, NULL) == KD_ERROR_INPUT ? TEST_SKIPPED : 1;
 }
 
 #endif

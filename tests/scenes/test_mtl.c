@@ -238,9 +238,8 @@ static void test_map_names_with_spaces_and_options(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) file_put_text(names[i], "x");
     const mesh_material *m = material_of("map_Kd -s 2 3 1 -o 0.5 0.25 -clamp on my wood.png  \n"
                                          "map_bump b.png -bm 4\nnorm -bm 1 n.png\n"
-                                         "map_Ks C:\\old disk\\my wood.png\nmap_d -x y.png\n"
+                                         "map_Ks .\\my wood.png\nmap_d -x y.png\n"
                                          "map_Ke -blendu on -blendv off -cc on -mm 0 1 -t 0 0 0 "
-                                         "-texres 512 -boost 1 -imfchan r -type sphere "
                                          "-colorspace sRGB .\\b.png\n"
                                          "map_Pr n.png\nmap_Pm \\\n n.png\n");
     assert_string_equal(base(m->diffuse_map), "my wood.png");
@@ -268,6 +267,43 @@ static void test_map_names_with_spaces_and_options(void **state) {
     m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n");
     assert_string_equal(base(m->roughness_map), "n.png");
     assert_true(m->record.roughness == 1);
+}
+
+/* Options that have no effect on their map are named, once per file. */
+static void test_map_options_are_used_or_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *statement, *option;
+    } ignored[] = {
+        {"map_Kd -t 0 1 0", "-t of map_Kd"},   {"map_d -boost 2", "-boost of map_d"},
+        {"map_Kd -texres 512", "-texres"},     {"map_Ks -type sphere", "-type"},
+        {"map_Kd -imfchan r", "-imfchan"},     {"map_Kd -bm 2", "-bm of map_Kd"},
+        {"map_d -cc off", "-cc of map_d"},     {"norm -mm 0 2", "-mm of norm"},
+        {"map_Pr -colorspace sRGB", "-color"}, {"map_Kd b.png -boost 3", "-boost of map"}};
+    reported_problems problems;
+    file_put_text("b.png", "x");
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; ++i) {
+        char text[256];
+        snprintf(text, sizeof text, "newmtl m\n%s b.png\nnewmtl n\n%s b.png\n",
+                 ignored[i].statement, ignored[i].statement);
+        if (strstr(ignored[i].statement, "b.png"))
+            snprintf(text, sizeof text, "newmtl m\n%s\n", ignored[i].statement);
+        assert_int_equal(read_text(&problems, text), KD_OK);
+        if (problems.count != 1 || !strstr(problems.messages[0], ignored[i].option))
+            fail_msg("%s: %d problems: %s", text, problems.count, problems.messages[0]);
+        assert_string_equal(problems.kinds[0], "left-out");
+    }
+    const mesh_material *m =
+        material_of("map_Kd -mm .1 .5 -blendu off b.png\nbump -bm 2 -mm .3 3 b.png\n"
+                    "map_d -mm .25 .5 -s 2 2 -clamp on b.png\n"
+                    "map_Ke -cc off b.png\n");
+    const mesh_map_form *form = &m->forms[MESH_MAP_DIFFUSE];
+    assert_true(form->ranged && form->base == 0.1f && form->gain == 0.5f);
+    assert_true(form->nearest[0] && !form->nearest[1] && !form->linear && !form->placed);
+    form = &m->forms[MESH_MAP_OPACITY];
+    assert_true(form->ranged && form->placed && form->scale[1] == 2 && form->wrap[0] != 0);
+    assert_true(m->forms[MESH_MAP_EMISSION].linear);
+    assert_float_equal(m->record.bump_scale, 0.06f, 1e-6f);
 }
 
 static void test_problems_have_line_numbers(void **state) {
@@ -338,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_coloured_highlights_are_metals),
         cmocka_unit_test(test_omitted_features_are_reported_once),
         cmocka_unit_test(test_map_names_with_spaces_and_options),
+        cmocka_unit_test(test_map_options_are_used_or_named),
         cmocka_unit_test(test_problems_have_line_numbers),
         cmocka_unit_test(test_material_names),
     };

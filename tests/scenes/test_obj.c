@@ -317,6 +317,31 @@ static void test_cancellation(void **state) {
     assert_int_equal(obj_load(&read, test_folder, NULL, NULL), KD_ERROR_INPUT);
 }
 
+/* A far mesh is parsed twice: also the pages of its text that hold vertices and faces only. */
+static void test_far_meshes_larger_than_a_page(void **state) {
+    (void)state;
+    enum { COUNT = 6000 };
+    char *text = (char *)malloc(COUNT * 80);
+    size_t used = 0;
+    mesh read;
+    assert_non_null(text);
+    for (int i = 0; i < COUNT; ++i)
+        used += (size_t)sprintf(text + used, "v %.4f %.4f %.4f\n", 5e5 + 1e-3 * i,
+                                4649776 + 1e-3 * (i % 3), 1e-3 * (i % 7));
+    for (int i = 1; i + 2 <= COUNT; ++i)
+        used += (size_t)sprintf(text + used, "f %d %d %d\n", i, i + 1, i + 2);
+    file_put("far.obj", text, used);
+    free(text);
+    const obj_options options = {.recentre = true};
+    assert_int_equal(obj_load(&read, file_in("far.obj"), &options, NULL), KD_OK);
+    assert_int_equal(read.position_count, COUNT);
+    for (int i = 0; i < COUNT; ++i) {
+        const double x = (double)read.positions[i].x + read.origin[0];
+        if (!(fabs(x - (5e5 + 1e-3 * i)) < 1e-6)) fail_msg("vertex %d is at %.9g", i, x);
+    }
+    mesh_close(&read);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equivalent_spellings),
@@ -327,6 +352,7 @@ int main(void) {
         cmocka_unit_test(test_materials_follow_usemtl),
         cmocka_unit_test(test_names_of_unknown_materials_are_kept),
         cmocka_unit_test(test_result_is_independent_of_chunks_and_threads),
+        cmocka_unit_test(test_far_meshes_larger_than_a_page),
         cmocka_unit_test(test_cancellation),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

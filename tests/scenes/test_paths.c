@@ -143,12 +143,92 @@ static void test_libraries_cannot_read_outside_textures(void **state) {
             fail_msg("%s", problems[1].messages[k]);
 }
 
+/* Names as other programs write them, and the file that is meant. */
+static void test_names_of_other_programs_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *found; /* NULL: none */
+        bool is_other;
+    } rows[] = {{"textures/My Wood.PNG", "textures/My Wood.PNG", false},
+                {"textures\\My\\ Wood.PNG", "textures/My Wood.PNG", false},
+                {"textures/my wood.png", "textures/My Wood.PNG", true},
+                {"TEXTURES\\MY WOOD.png", "textures/My Wood.PNG", true},
+                {"/textures/My Wood.PNG", "textures/My Wood.PNG", true},
+                {"C:\\a\\b\\Textures\\my wood.PNG", "textures/My Wood.PNG", true},
+                {"D:textures\\My Wood.PNG", "textures/My Wood.PNG", true},
+                {"\"textures/My Wood.PNG\"", "textures/My Wood.PNG", true},
+                {"'textures/my wood.png'", "textures/My Wood.PNG", true},
+                {"\" textures/My Wood.PNG \"", "textures/My Wood.PNG", true},
+                {"\ttextures/My Wood.PNG  ", "textures/My Wood.PNG", false},
+                {"textures/My%20Wood.PNG", "textures/My Wood.PNG", true},
+                {"file:///C:/x/textures/My%20Wood.PNG", "textures/My Wood.PNG", true},
+                {"//server/disk/textures/My Wood.PNG", "textures/My Wood.PNG", true},
+                {"../../else/textures/my wood.png", "textures/My Wood.PNG", true},
+                {"./a.png", "./a.png", false}, /* exact before other case */
+                {"A.png", "A.png", false},
+                {"a.PNG", "A.png", true}, /* the first of two */
+                {"My Wood.PNG", NULL, false},
+                {"textures", NULL, false},
+                {"", NULL, false},
+                {"..", NULL, false},
+                {"../secret.OBJ", NULL, false},
+                {"../SECRET.obj", NULL, false},
+                {"OUT.obj", NULL, false}, /* links out of the directory */
+                {"ETC/passwd", NULL, false}};
+    mkdir(in_scene("textures"), 0700);
+    file_put_text("scene/textures/My Wood.PNG", "x");
+    file_put_text("scene/a.png", "x");
+    file_put_text("scene/A.png", "x");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const text_span name = {rows[i].name, strlen(rows[i].name)};
+        path_found found;
+        assert_int_equal(path_find(in_scene("s.obj"), name, &found), KD_OK);
+        if (rows[i].found ? !found.path || strcmp(found.name, rows[i].found) != 0 ||
+                                found.is_other != rows[i].is_other
+                          : found.path != NULL)
+            fail_msg("%s: %s, other %d", rows[i].name, found.path ? found.name : "none",
+                     found.is_other);
+        if (found.path) assert_string_equal(found.path, in_scene(rows[i].found));
+        memory_free(found.path);
+    }
+    unlink(in_scene("textures/My Wood.PNG"));
+    unlink(in_scene("a.png"));
+    unlink(in_scene("A.png"));
+}
+
+/* Reported once, with the name that was found. */
+static void test_other_names_are_reported(void **state) {
+    (void)state;
+    reported_problems problems;
+    mesh read;
+    const obj_options options = {.problem = on_problem, .context = &problems};
+    memset(&problems, 0, sizeof problems);
+    mkdir(in_scene("textures"), 0700);
+    file_put_text("scene/textures/t.png", "x");
+    file_put_text("scene/b.obj",
+                  "mtllib \"B.mtl\"\nusemtl m\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    file_put_text("scene/b.mtl", "newmtl m\nmap_Kd T.png\nmap_Ks TEXTURES/T.png\n"
+                                 "newmtl n\nmap_Kd TEXTURES/T.png\n");
+    assert_int_equal(obj_load(&read, in_scene("b.obj"), &options, NULL), KD_OK);
+    assert_non_null(read.materials[0].specular_map);
+    assert_int_equal(problems.count, 3);
+    assert_string_equal(problems.kinds[0], "missing-texture");
+    assert_string_equal(problems.kinds[1], "other-name");
+    assert_non_null(strstr(problems.messages[1], "\"TEXTURES/T.png\" as textures/t.png"));
+    assert_non_null(strstr(problems.messages[2], "mtllib \"\"B.mtl\"\" as b.mtl"));
+    mesh_close(&read);
+    unlink(in_scene("b.obj"));
+    unlink(in_scene("b.mtl"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scene_folder_contains_its_subfolders),
         cmocka_unit_test(test_outermost_scene_folder_applies),
         cmocka_unit_test(test_descriptions_cannot_name_outside_files),
         cmocka_unit_test(test_libraries_cannot_read_outside_textures),
+        cmocka_unit_test(test_names_of_other_programs_are_found),
+        cmocka_unit_test(test_other_names_are_reported),
     };
     return cmocka_run_group_tests(tests, tree_make, tree_remove);
 }

@@ -11,8 +11,11 @@
 #include <math.h>
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request request = {
-        .path = path, .role = role, .scale = vec2_make(1, 1), .wraps = TEXTURE_REPEAT};
+    const texture_request request = {.path = path,
+                                     .role = role,
+                                     .scale = vec2_make(1, 1),
+                                     .wraps = TEXTURE_REPEAT,
+                                     {0, 0, 0, 0}};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
     assert_int_equal(texture_store_add(store, &request, &index), KD_OK);

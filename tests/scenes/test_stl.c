@@ -99,7 +99,8 @@ static void test_errors_give_line_or_offset(void **state) {
         uint32_t line;
         bool fatal;
     } cases[] = {
-        {"ply\n", "not-stl", "4 bytes", 0, true},
+        {"ply\n", "not-stl", "a PLY file", 0, true},
+        {"pla\n", "not-stl", "4 bytes", 0, true},
         {"solid a\nnothing here\n", "unknown-keyword", "\"nothing\"", 2, true},
         {"solid a\n" FACET("x") "endsolid\n", "malformed", "\"x\", expected a number", 4, true},
         {"solid a\n" FACET("0 0") "endsolid\n", "malformed", "expected the end of the line", 4,

@@ -208,7 +208,8 @@ static void write_png(const char *name, int width, int height, int channels, con
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
     const texture_request request = {
-        path, role, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+        path,           role,        vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0),
+        TEXTURE_REPEAT, {0, 0, 0, 0}};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
     assert_int_equal(texture_store_add(store, &request, &index), KD_OK);
@@ -289,7 +290,8 @@ static void test_equal_images_are_read_once(void **state) {
     memset(&store, 0, sizeof store);
     write_png("grey.png", 1, 1, 3, grey);
     texture_request request = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
-                               vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
+                               vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT,
+                               {0, 0, 0, 0}};
     for (int i = 0; i < 4; ++i) {
         if (i == 2) request.scale.x = 2;
         if (i == 3) request.role = TEXTURE_GREY;
@@ -333,7 +335,8 @@ static void test_textures_share_one_budget(void **state) {
     enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
     static const uint8_t black[BYTES] = {0};
     texture_request request = {
-        NULL, TEXTURE_COLOUR, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+        NULL,           TEXTURE_COLOUR, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0),
+        TEXTURE_REPEAT, {0, 0, 0, 0}};
     char names[3][32];
     for (int fits = 0; fits < 2; ++fits) {
         texture_store store;

@@ -71,7 +71,8 @@ static void write_wide_png(const char *name, uint32_t side, uint32_t samples,
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
     const texture_request request = {
-        path, role, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+        path,           role,        vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0),
+        TEXTURE_REPEAT, {0, 0, 0, 0}};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
     assert_int_equal(texture_store_add(store, &request, &index), KD_OK);

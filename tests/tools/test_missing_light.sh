@@ -38,8 +38,29 @@ for how in photon sppm; do
 done
 render white --integrator photon --max-depth 100 --max-specular 8
 expect_says err 'was cut by --max-depth 100 or --max-specular 8, so the picture is too dark: raise the limits'
+
+# Paths from the camera: the share is measured, here against longer paths.
+for how in path whitted light; do
+    render white --integrator $how
+    expect_silent 'was cut'
+done
 render white --integrator path --max-depth 8
-expect_silent 'power was cut'
+expect_says err ' % of the light in the picture was cut by --max-depth 8, so the picture is too dark: raise the limit'
+expect_true "one line" test "$(grep -c 'was cut' err)" = 1
+said=$(sed -n 's/^.*warning: \([0-9.]*\) % of the light.*/\1/p' err)
+expect_true "$said % is cut, not 80 to 90 %" awk -v said="$said" 'BEGIN { exit !(said > 80 && said < 90) }'
+render white --integrator light --max-depth 8
+expect_says err ' % of the light in the picture was cut by --max-depth 8'
+render white --integrator direct --max-depth 8
+expect_silent 'was cut'
+scene hall '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"kind": "mirror", "specular": 0.99}}' \
+    '"lights": [{"kind": "area", "corner": [-1, 2.9, 1], "edge_u": [2, 0, 0], "edge_v": [0, 0, -2], "power": 10}]'
+for how in path direct whitted; do
+    render hall --integrator $how
+    expect_says err 'was cut by --max-depth 255 or --max-specular 32, so the picture is too dark: raise the limits'
+    render hall --integrator $how --max-depth 1024 --max-specular 0
+    expect_silent 'was cut'
+done
 
 # A resumed rendering reports the power of all its passes.
 render white --max-depth 8 --integrator sppm --passes 1 --save-every 0

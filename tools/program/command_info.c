@@ -164,6 +164,7 @@ void info_compiled(FILE *stream) {
     line(stream, "libdeflate", KD_HAVE_DEFLATE ? "yes (.png)" : "no (.png is written more slowly)");
     line(stream, "libjpeg", KD_HAVE_JPEG ? "yes (.jpg)" : "no (.jpg not supported)");
     line(stream, "libwebp", KD_HAVE_WEBP ? "yes (.webp)" : "no (.webp not supported)");
+    line(stream, "libtiff", KD_HAVE_TIFF ? "yes (.tif textures)" : "no (.tif not supported)");
     line(stream, "cJSON", cJSON_Version());
     if (!KD_HAVE_CMOCKA) line(stream, "cmocka", "no (built without tests)");
 }
