@@ -300,7 +300,7 @@ static void test_ply_rows_over_lines(void **state) {
         HEAD "0 0 0 255 0 0\n1 0 0 255 0 0\n1 1 0 255 0 0\n0 1 0 255 0 0\n3 0 1 2\n3 0 2 3\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
         for (uint32_t bytes = 0; bytes < 64; bytes += 16) {
-            const obj_options options = {NULL, NULL, false, NULL, bytes, false, false};
+            const obj_options options = {.chunk_bytes = bytes};
             mesh read;
             file_put_text("l.ply", texts[i]);
             if (ply_load(&read, file_in("l.ply"), &options, NULL) != KD_OK)
@@ -428,7 +428,7 @@ static void test_stl_colours(void **state) {
 static void test_stl_with_a_tail(void **state) {
     (void)state;
     reported_problems to = {.count = 0};
-    const obj_options options = {on_problem, &to, true, NULL, 0, false, false};
+    const obj_options options = {.problem = on_problem, .context = &to, .keep_going = true};
     mesh read;
     write_stl("solid from CAD", 0, 0, 2);
     assert_int_equal(stl_load(&read, file_in("a.stl"), &options, NULL), KD_OK);

@@ -53,13 +53,19 @@ static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj
     mesh strict, whole, parts;
     const kd_status status = load(&strict, path, NULL, NULL);
     if (status == KD_OK) mesh_require(&strict);
-    const obj_options options = {count_problem, &whole_problems, true, &lines, 0, false, false};
+    const obj_options options = {.problem = count_problem,
+                                 .context = &whole_problems,
+                                 .keep_going = true,
+                                 .triangle_lines = &lines};
     const kd_status lenient = load(&whole, path, &options, NULL);
     if (lenient == KD_OK) {
         mesh_require(&whole);
         for (uint32_t i = 0; i < whole.triangle_count && lines; ++i) FUZZ_REQUIRE(lines[i] > 0);
         memory_free(lines);
-        const obj_options small = {count_problem, &part_problems, true, NULL, 16, false, false};
+        const obj_options small = {.problem = count_problem,
+                                   .context = &part_problems,
+                                   .keep_going = true,
+                                   .chunk_bytes = 16};
         FUZZ_REQUIRE(load(&parts, path, &small, NULL) == KD_OK);
         same_require(&whole, &parts);
         if (status == KD_OK) same_require(&whole, &strict);

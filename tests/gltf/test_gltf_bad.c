@@ -12,7 +12,7 @@ static void expect_rejected(const char *name, const char *said) {
     assert_null(strchr(kd_last_error(), '\n'));
     assert_null(read.positions);
     reported_problems problems = {.count = 0};
-    obj_options options = {on_problem, &problems, true, NULL, 0, false, false};
+    obj_options options = {.problem = on_problem, .context = &problems, .keep_going = true};
     assert_int_equal(gltf_load(&read, file_in(name), &options, NULL), KD_OK);
     assert_int_equal(problems.fatal, 1);
     mesh_close(&read);
@@ -129,7 +129,7 @@ static void test_indices_without_positions(void **state) {
     for (int i = 0; i < 2; ++i) {
         mesh read;
         reported_problems problems = {.count = 0};
-        obj_options options = {on_problem, &problems, true, NULL, 0, false, false};
+        obj_options options = {.problem = on_problem, .context = &problems, .keep_going = true};
         gltf_write_glb("bad.glb", &made, rests[i]);
         assert_int_equal(gltf_load(&read, file_in("bad.glb"), &options, NULL), KD_OK);
         assert_int_equal(read.triangle_count, i == 0 ? 0 : 12);
@@ -235,7 +235,7 @@ static void test_unsupported_primitives_are_reported(void **state) {
     gltf_put(&made, places, GLTF_FLOAT, 3, 6, "");
     gltf_write_glb("nan.glb", &made, ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0}"));
     reported_problems problems = {.count = 0};
-    obj_options options = {on_problem, &problems, true, NULL, 0, false, false};
+    obj_options options = {.problem = on_problem, .context = &problems, .keep_going = true};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("nan.glb"), &options, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 1);

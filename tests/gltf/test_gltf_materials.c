@@ -336,7 +336,7 @@ static void test_missing_texture_is_reported(void **state) {
         snprintf(text, sizeof text, TEXTURED, "", "");
         box_of("less.glb", text, rows[i].rest);
         reported_problems problems = {.count = 0};
-        obj_options options = {on_problem, &problems, false, NULL, 0, false, false};
+        obj_options options = {.problem = on_problem, .context = &problems};
         mesh read;
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
         assert_int_equal(problems.count, 1);

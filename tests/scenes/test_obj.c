@@ -6,7 +6,7 @@
 static kd_status read_bytes(mesh *mesh, reported_problems *log, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(log, 0, sizeof *log);
-    const obj_options options = {on_problem, log, false, NULL, 0, false, false};
+    const obj_options options = {.problem = on_problem, .context = log};
     return obj_load(mesh, file_in("a.obj"), &options, NULL);
 }
 
@@ -283,7 +283,11 @@ static void test_result_is_independent_of_chunks_and_threads(void **state) {
             mesh read;
             reported_problems problems = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {on_problem, &problems, true, &lines, bytes, false, false};
+            const obj_options options = {.problem = on_problem,
+                                         .context = &problems,
+                                         .keep_going = true,
+                                         .triangle_lines = &lines,
+                                         .chunk_bytes = bytes};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {

@@ -190,7 +190,7 @@ static void test_errors_give_line_or_offset(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         reported_problems to = {.count = 0};
-        const obj_options options = {on_problem, &to, true, NULL, 0, false, false};
+        const obj_options options = {.problem = on_problem, .context = &to, .keep_going = true};
         mesh read;
         file_put_text("bad.ply", cases[i].text);
         assert_int_equal(ply_load(&read, file_in("bad.ply"), &options, NULL), KD_OK);

@@ -62,7 +62,7 @@ static void test_text_variants(void **state) {
         "ENDFACET\r\nENDSOLID first one\r\n\r\nsolid\r\n" FACET("0") "endsolid";
     mesh read;
     uint32_t *lines = NULL;
-    const obj_options options = {NULL, NULL, false, &lines, 0, false, false};
+    const obj_options options = {.triangle_lines = &lines};
     file_put_text("t.stl", text);
     assert_int_equal(stl_load(&read, file_in("t.stl"), &options, NULL), KD_OK);
     assert_int_equal(read.face_count, 2);
@@ -121,7 +121,10 @@ static void test_errors_give_line_or_offset(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* for each chunk size the same result */
             reported_problems to = {.count = 0};
-            const obj_options options = {on_problem, &to, true, NULL, 16 * chunk, false, false};
+            const obj_options options = {.problem = on_problem,
+                                         .context = &to,
+                                         .keep_going = true,
+                                         .chunk_bytes = 16 * chunk};
             mesh read;
             file_put_text("bad.stl", cases[i].text);
             assert_int_equal(stl_load(&read, file_in("bad.stl"), &options, NULL), KD_OK);

@@ -2,8 +2,8 @@
    inputs. */
 #include "tools/program/output.h"
 #include "core/files/file.h"
-#include "core/image/animation.h"
 #include "core/image/formats.h"
+#include "core/image_processing/animation.h"
 #include "core/memory.h"
 #include "core/system/files.h"
 #include <errno.h>

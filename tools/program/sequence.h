@@ -1,7 +1,7 @@
 /* Image sequences: file names per frame, animations, and a turntable camera. */
 #ifndef KD_TOOLS_PROGRAM_SEQUENCE_H
 #define KD_TOOLS_PROGRAM_SEQUENCE_H
-#include "core/image/animation.h"
+#include "core/image_processing/animation.h"
 #include "core/option.h"
 #include "shaders/scene_view.h"
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "core/image/animation.h"
+#include "core/image_processing/animation.h"
 #include "core/files/file.h"
 #include "core/image/encode.h"
 #include "core/memory.h"

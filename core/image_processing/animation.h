@@ -1,8 +1,8 @@
 /* Animations: 8-bit pictures of one size, shown one after another at a constant rate, in one file
    that is replaced when it is complete. .webp is written by libwebp; .gif and .mp4 by the program
    ffmpeg, which is started at the end, so that until then the frames lie in a temporary file. */
-#ifndef KD_CORE_IMAGE_ANIMATION_H
-#define KD_CORE_IMAGE_ANIMATION_H
+#ifndef KD_CORE_IMAGE_PROCESSING_ANIMATION_H
+#define KD_CORE_IMAGE_PROCESSING_ANIMATION_H
 #include "core/image/image.h"
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Animated WebP through libwebpmux. */
-#include "core/image/animation.h"
+#include "core/image_processing/animation.h"
 #if KD_HAVE_WEBP
 #include "core/memory.h"
 #include <webp/encode.h>
