@@ -60,8 +60,11 @@ static double precomputed_ratio(photon_cloud *cloud, double *beyond) {
     for (uint32_t i = 0; i < PLACES; ++i) {
         const rng_block r = rng_draw(rng_key_make(99, 0, i), 0, 0);
         const float across = 2 * (1 - MARGIN);
-        estimate_point at = {
-            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0, NULL};
+        estimate_point at = {{across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0},
+                             {0, 0, 1},
+                             0,
+                             NULL,
+                             NULL};
         const vec3 right = photon_irradiance(&cloud->map, &cloud->none, &at);
         vec3 actual = vec3_all(0);
         const bool found = photon_precomputed_irradiance(&cloud->map, NULL, &at, &actual);

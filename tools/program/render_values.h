@@ -20,7 +20,6 @@ typedef struct camera_values {
     float fov_degrees, lens_radius, focus_distance, tall;
 } camera_values;
 
-
 typedef struct render_values {
     general_options general;
     kd_render_options render;
