@@ -150,13 +150,15 @@ LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
 /* Computes the sides of the bucket's box along an axis, then sets the unused slots to NaN, which
    no search finds. */
 LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, uint32_t filled,
-                           float sides[2]) {
+                           double centre, float sides[2]) {
     const uint32_t places = (uint32_t)leaf->places;
-    double lo, hi;
+    double lo, hi, unused;
     if (wide) {
         double *x = (double *)(uintptr_t)leaf->at + axis * places;
         ends_of_doubles(x, leaf->places, &lo, &hi);
         for (uint32_t i = filled; i < places; ++i) x[i] = (double)NAN;
+        centred_bounds(lo, centre, &lo, &unused);
+        centred_bounds(hi, centre, &unused, &hi);
     } else {
         float *x = (float *)(uintptr_t)leaf->at + axis * places;
         ends_of_floats(x, leaf->places, &lo, &hi);
@@ -191,7 +193,7 @@ LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const inde
     if (to) *min_id_at(index, last, s) = min_id;
     for (uint32_t axis = 0; axis < columns; ++axis) {
         float sides[2];
-        column_close(wide, &leaf, axis, filled, sides);
+        column_close(wide, &leaf, axis, filled, index->centre[axis], sides);
         for (int side = 0; to && side < 2; ++side, to += LEAF_GROUP) *to = sides[side];
     }
 }
@@ -282,6 +284,26 @@ static kd_status reserve(leafindex *out, bool places) {
     return KD_OK;
 }
 
+/* Returns a centre for the boxes along an axis: the median of a sample, so that a few outliers do
+   not matter; 0 if the middle half of the sample is not far from the origin for its width, because
+   floats are densest there. */
+static double axis_centre(const pointtree_nd_view *tree, uint32_t axis) {
+    enum { SAMPLED = 64 };
+    double sample[SAMPLED];
+    const uint32_t count = tree->count < SAMPLED ? tree->count : SAMPLED;
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t node = (uint32_t)((uint64_t)i * tree->count / count);
+        const double x = pointtree_nd_coordinate(tree, node, axis);
+        uint32_t hole = i;
+        for (; hole > 0 && sample[hole - 1] > x; --hole) sample[hole] = sample[hole - 1];
+        sample[hole] = x;
+    }
+    if (count == 0) return 0;
+    const double low = sample[count / 4], high = sample[(3 * count - 1) / 4];
+    const double nearest = low > 0 ? low : high < 0 ? -high : 0;
+    return nearest > high - low ? sample[count / 2] : 0;
+}
+
 static void begin(leafindex *out, const pointtree_nd_view *tree) {
     memset(out, 0, sizeof *out);
     out->dims = tree->dims;
@@ -290,6 +312,8 @@ static void begin(leafindex *out, const pointtree_nd_view *tree) {
     out->shape = tree->dims > LEAF_COLUMNS_MIN ? leaf_shape_tied(tree) : leaf_shape_of(tree->count);
     if (tree->dims > LEAF_COLUMNS_MIN || tree->scalar == POINT_DOUBLE)
         out->shape.wide_leaves = out->shape.leaf_count;
+    for (uint32_t axis = 0; axis < tree->dims && tree->scalar == POINT_DOUBLE; ++axis)
+        out->centre[axis] = axis_centre(tree, axis);
 }
 
 kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places) {

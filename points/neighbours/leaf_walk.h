@@ -1,10 +1,10 @@
 /* Traversal of the index of leaf_index.h, written as a template over the scalar: leaf_index_query.c
    includes this file with LEAF_REAL, LEAF_ANSWER, LEAF_WIDE (1 for doubles) and LEAF(name) defined.
    `dims` is a compile-time constant in the copies for three and four axes.
-   Invariants: for doubles a box is rounded outwards to floats and a query to the two
-               neighbouring floats. The sum of at most eight squares of floats has a relative
-               error below 2^-19, so a box farther than the bound times (1 + 2^-18) contains no
-               result. A box whose distance is close to the bound is tested again in the points'
+   Invariants: for doubles a box, relative to the centre of the index, is rounded outwards to
+               floats and a query to the two neighbouring floats. The sum of at most eight squares
+   of floats has a relative error below 2^-19, so a box farther than the bound times (1 + 2^-18)
+   contains no result. A box whose distance is close to the bound is tested again in the points'
                scalar, rounded in the same order as a point's distance, hence never above that of
                a point in the box. */
 
@@ -12,7 +12,8 @@ typedef struct LEAF(query) {
     const leafindex *index;
     LEAF_REAL at[POINT_DIMS_MAX];
 #if LEAF_WIDE
-    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around `at` */
+    double low[POINT_DIMS_MAX], high[POINT_DIMS_MAX];   /* bounds of `at` minus the centre */
+    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around these */
     neighbour_nd *out;
     doubles_nearest nearest; /* up to NEAREST_MAX results */
 #else
@@ -59,8 +60,9 @@ LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF
     for (uint32_t axis = 3; axis < index->dims; ++axis) query->at[axis] = at[axis];
 #if LEAF_WIDE
     for (uint32_t axis = 0; axis < index->columns; ++axis) {
-        query->below[axis] = rounded_down(query->at[axis]);
-        query->above[axis] = rounded_up(query->at[axis]);
+        centred_bounds(query->at[axis], index->centre[axis], &query->low[axis], &query->high[axis]);
+        query->below[axis] = rounded_down(query->low[axis]);
+        query->above[axis] = rounded_up(query->high[axis]);
     }
 #endif
     query->count = 0;
@@ -170,9 +172,14 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     const leafindex *index = query->index;
     const float *sides = LEAF(sides)(index, level, group, dims) + lane;
     LEAF_REAL sum = 0;
+#if LEAF_WIDE
+    const double *low = query->low, *high = query->high;
+#else
+    const float *low = query->at, *high = query->at;
+#endif
     for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP) {
-        const LEAF_REAL under = (LEAF_REAL)sides[0] - query->at[axis];
-        const LEAF_REAL over = query->at[axis] - (LEAF_REAL)sides[LEAF_GROUP];
+        const LEAF_REAL under = (LEAF_REAL)sides[0] - high[axis];
+        const LEAF_REAL over = low[axis] - (LEAF_REAL)sides[LEAF_GROUP];
         const LEAF_REAL outside = under > over ? under : over, d = outside > 0 ? outside : 0;
         sum = sum + d * d;
     }
