@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,49 @@ def scalar_array(x, name):
     return np.ascontiguousarray(x)
 
 
+def id_array(ids, count=None):
+    """Return ids as a uint32 array after checking them.
+
+    Parameters
+    ----------
+    ids : array_like of int
+        Ids from 0 to 2^32 - 2.
+    count : int, optional
+        The expected number of ids.
+
+    Raises
+    ------
+    TypeError
+        If `ids` are not integers.
+    ValueError
+        If there are more or less than `count`, or one is out of range.
+    """
+    ids = np.asarray(framework(ids).host(ids))
+    if ids.size and ids.dtype.kind not in "iu":
+        raise TypeError(f"`ids` is an array of {ids.dtype}; expected integers")
+    if count is not None and ids.shape != (count,):
+        raise ValueError(f"`ids` has the shape {ids.shape}; expected ({count},), one for each point")
+    _check_ids(ids)
+    return np.ascontiguousarray(ids, np.uint32)
+
+
+def _check_ids(ids):
+    if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < NO_POINT):
+        raise ValueError(f"`ids` has values from {int(ids.min())} to {int(ids.max())}; "
+                         f"expected 0 to {NO_POINT - 1}")
+
+
+def neighbour_count(k):
+    """Return `k` as an int from 1 to 2^32 - 1."""
+    try:
+        k = operator.index(k)
+    except TypeError:
+        raise TypeError(f"`k` is {k!r}; expected an integer") from None
+    if not 1 <= k < 2**32:
+        raise ValueError(f"`k` is {k}; expected 1 to 4294967295")
+    return k
+
+
 class Points:
     """Left-balanced k-d tree over a copy of a set of points.
 
@@ -59,7 +103,7 @@ class Points:
     split : {"widest", "round-robin"}, optional
         Split axis of a node: the widest side, or x, y, z, x, ...
     ids : array of uint32, (n,), optional
-        Ids to return instead of 0, 1, 2, ...
+        Ids to return instead of 0, 1, 2, ...; from 0 to 2^32 - 2.
     spread : {"auto", "parts", "copies"}, optional
         Distribution over several devices. "parts": each device holds a part of the points.
         "copies": each holds all points and answers some of the queries. "auto" (default): chosen
@@ -106,7 +150,9 @@ class Points:
     def _array(x, ids=None):
         """Return the C library's view of points and ids, without copying the points."""
         if ids is not None and not framework(ids).on_device(ids):
-            ids = np.ascontiguousarray(ids, np.uint32)
+            ids = id_array(ids, *getattr(x, "shape", ())[:1])
+        elif ids is not None and "uint" not in str(ids.dtype):
+            _check_ids(ids)
         settle(x, ids)
         return _c.kd_point_array_make(x.detach() if hasattr(x, "detach") else x, ids)
 
@@ -183,7 +229,7 @@ class Points:
         >>> len(tree)
         1
         """
-        _c.kd_points_remove(self._c, np.ascontiguousarray(ids, np.uint32))
+        _c.kd_points_remove(self._c, id_array(ids))
         self.n = _c.kd_points_count(self._c)
 
     def rebuild(self) -> None:
@@ -280,6 +326,7 @@ class Points:
         >>> tree.nearest(np.array([[0., 1.]]), 2)
         (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
         """
+        k = neighbour_count(k)
         query, row = self._query(x, max_radius, radii, coherent, method, stream), framework(x)
         shape = len(x), k
         ids, dist2 = (row.empty(x, shape, np.int32 if row.wide else np.uint32),

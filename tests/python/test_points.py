@@ -296,7 +296,6 @@ def test_kdtree_extras():
                                       np.flatnonzero(row <= r[i]) + 7)
         assert (np.diff(dist[offsets[i]:offsets[i + 1]]) >= 0).all()
     assert tree.query(data.astype(np.float32), 2)[0].dtype == np.float64
-    assert kandela.KDTree(data.astype(np.float32)).query(data, 2)[0].dtype == np.float32
 
 
 def test_visited_are_those_within():
