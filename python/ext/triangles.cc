@@ -195,6 +195,45 @@ static void closest_point(const triangles_tree &tree, nb::handle points, float m
               });
 }
 
+/* Returns the points, (count, 3) float32 in host memory. */
+static const float *points_of(nb::handle object, uint64_t *count, array *keep) {
+    const array data = array_of(object, "points", false);
+    if (data.shape.size() != 2 || data.shape[1] != 3)
+        throw nb::value_error("`points` must have the shape (count, 3)");
+    *count = data.rows();
+    return (const float *)array_data(object, "points", "float32", 3 * *count, false, keep);
+}
+
+static void winding_number(const triangles_tree &tree, nb::handle points, double accuracy,
+                           nb::handle winding) {
+    std::vector<array> keep(2);
+    uint64_t count = 0;
+    const float *from = points_of(points, &count, &keep[0]);
+    double *to = (double *)array_data(winding, "winding", "float64", count, true, &keep[1]);
+    in_pieces(tree, count, false, LONG_POINTS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_winding_number(used, from + 3 * at, some, accuracy,
+                                                     to ? to + at : to);
+              });
+}
+
+static void crossings(const triangles_tree &tree, nb::handle points, nb::handle counts,
+                      nb::handle winding) {
+    std::vector<array> keep(3);
+    uint64_t count = 0;
+    const float *from = points_of(points, &count, &keep[0]);
+    uint32_t *all =
+        (uint32_t *)array_data(counts, "crossings", "uint32|int32", count, true, &keep[1]);
+    int32_t *sum = (int32_t *)array_data(winding, "winding", "int32", count, true, &keep[2]);
+    in_pieces(tree, count, false, LONG_POINTS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_crossings(used, from + 3 * at, some, all ? all + at : all,
+                                                sum ? sum + at : sum);
+              });
+}
+
 static void cast(const triangles_tree &tree, const ray_batch &rays) {
     const triangles_use used = tree.use("mesh");
     const ray_batch batch = rays;
@@ -304,6 +343,11 @@ void bind_triangles(nb::module_ &m) {
           nb::arg("max_distance"), nb::arg("nearest"),
           "Fills nearest (count, 8) float32: x, y, z, distance, u, v and the bits of triangle and "
           "feature.");
+    m.def("kd_triangles_winding_number", winding_number, nb::arg("tree"), nb::arg("points"),
+          nb::arg("accuracy"), nb::arg("winding"), "Fills winding (count,) float64.");
+    m.def("kd_triangles_crossings", crossings, nb::arg("tree"), nb::arg("points"),
+          nb::arg("crossings").none(), nb::arg("winding").none(),
+          "Fills crossings (count,) uint32 and winding (count,) int32.");
     m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
           "Writes the tree with its triangles.");
     m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),
