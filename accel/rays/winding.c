@@ -275,6 +275,22 @@ static int edge_side(near3 a, near3 b, vec3 p, vec3 q) {
     return q.y != p.y ? (q.y > p.y ? 1 : -1) : 0;
 }
 
+/* Whether the point, in the plane of a triangle, lies on it: of a triangle with an area, by the
+   signs of the areas that its edges span with the point. */
+static bool is_on_triangle(const near3 c[3]) {
+    const near3 n = near3_cross(near3_sub(c[1], c[0]), near3_sub(c[2], c[0]));
+    const double x = fabs(n.x), y = fabs(n.y), z = fabs(n.z);
+    bool left = false, right = false;
+    if (x == 0 && y == 0 && z == 0) return near_triangle_distance2(c[0], c[1], c[2]) == 0;
+    for (int k = 0; k < 3; ++k) {
+        const near3 part = near3_cross(c[k], c[(k + 1) % 3]);
+        const double area = x >= y && x >= z ? part.x : y >= z ? part.y : part.z;
+        left |= area > 0;
+        right |= area < 0;
+    }
+    return !(left && right);
+}
+
 typedef struct crossing_count {
     uint32_t all;
     int32_t sum;
@@ -290,7 +306,7 @@ static void cross_triangle(const nearest_view *view, vec3 from, uint32_t id,
         c[k] = near3_between(from, p[k]);
     }
     const double depth = near3_dot(c[0], near3_cross(c[1], c[2]));
-    if (depth == 0 && near_triangle_distance2(c[0], c[1], c[2]) == 0) count->on_surface = true;
+    if (depth == 0 && is_on_triangle(c)) count->on_surface = true;
     const int side = edge_side(c[0], c[1], p[0], p[1]);
     if (side == 0 || side != edge_side(c[1], c[2], p[1], p[2]) ||
         side != edge_side(c[2], c[0], p[2], p[0]) || !(side > 0 ? depth > 0 : depth < 0))

@@ -230,8 +230,8 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
    mesh whose triangles are wound counter-clockwise as seen from outside, the sum over bodies that
    overlap, and in between for a mesh with holes. A point that is not finite gets NaN.
    `accuracy`, from 1 to INFINITY: a group of triangles counts as a dipole if the point is farther
-   from its centre than `accuracy` times its radius. With 2 the error of a closed mesh is mostly
-   below 0.01, with 4 below 0.001; INFINITY sums over all triangles.
+   from its centre than `accuracy` times its radius. With 2 errors are below about 0.05, with 4
+   below 0.01; INFINITY sums over all triangles.
    Memory: `points` and `winding` are host memory for every tree. The first call builds the tree of
    kd_triangles_closest_point and 17 bytes per triangle, in host memory; a tree on a device is
    copied to the host first. */
