@@ -225,8 +225,8 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
                                             uint64_t count, float max_distance,
                                             kd_near_triangle *nearest);
 
-/* Computes the generalised winding number of the mesh about each point (x, y, z, packed): the sum of
-   the signed solid angles of the triangles, over 4 pi. It is 1 inside and 0 outside of a closed
+/* Computes the generalised winding number of the mesh about each point (x, y, z, packed): the sum
+   of the signed solid angles of the triangles, over 4 pi. It is 1 inside and 0 outside of a closed
    mesh whose triangles are wound counter-clockwise as seen from outside, the sum over bodies that
    overlap, and in between for a mesh with holes. A point that is not finite gets NaN.
    `accuracy`, from 1 to INFINITY: a group of triangles counts as a dipole if the point is farther
