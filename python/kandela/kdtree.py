@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _c
 from .arrays import framework, is_foreign
+from .checks import not_negative, whole
 from .errors import InputError
 from .metrics import distance, euclid_factor, images, is_safe, wrapped
 from .points import Points, id_array, scalar_array
@@ -19,39 +20,43 @@ ROWS = 4096  #: queries per batch, for other norms and periodic boxes
 
 
 def _norm(p):
-    if not p >= 1:
+    if not_negative(p, "p") < 1:
         raise ValueError(f"`p` is {p}; only p-norms with 1 <= p <= infinity are supported")
     return float(p)
 
 
 def _check_workers(workers):
-    if operator.index(workers) < 1 and workers != -1:
-        raise ValueError(f"`workers` is {workers}; expected -1 or at least 1")
+    if whole(workers, "workers", -1) == 0:
+        raise ValueError("`workers` is 0; expected -1 or at least 1")
 
 
-def _radii(r, eps, shape):
+def _numbers(r, name):
+    """Return real numbers, none of them NaN, as a float64 array."""
+    try:
+        r = np.asarray(r, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` is {r!r}; expected numbers") from None
+    if np.isnan(r).any():
+        raise ValueError(f"`{name}` must not be NaN")
+    return r
+
+
+def _radii(r, eps, shape, name="r"):
     """Return one search radius per query, enlarged by up to 1e-9 if eps allows it, so that rounding
     loses no point at distance r.
     """
-    _not_negative(eps, "eps")
-    r = np.asarray(r, np.float64)
-    if np.isnan(r).any():
-        raise ValueError("`r` must not be NaN")
+    not_negative(eps, "eps")
+    r = _numbers(r, name)
     try:
         r = np.broadcast_to(r, shape)
     except ValueError:
-        raise ValueError(f"`r` has the shape {r.shape}, which does not fit the shape {shape} of the "
+        raise ValueError(f"`{name}` has the shape {r.shape}, which does not fit the shape {shape} of the "
                          "queries") from None
     return r.reshape(-1) * (1 + min(eps, 1e-9))
 
 
 def _scalar_of(x):
     return np.float32 if "float32" in str(x.dtype) else np.float64
-
-
-def _not_negative(value, name):
-    if not value >= 0:
-        raise ValueError(f"`{name}` is {value}; expected at least 0")
 
 
 class KDTree:
@@ -121,8 +126,7 @@ class KDTree:
             raise ValueError("data must be 2 dimensions")
         if not 1 <= data.shape[1] <= 8:
             raise ValueError(f"`data` has {data.shape[1]} dimensions; supported: 1 to 8")
-        if leafsize < 1:
-            raise ValueError("leafsize must be at least 1")
+        leafsize = whole(leafsize, "leafsize", 1)
         self._data = self._double = None
         self.n, self.m = data.shape
         self.leafsize = leafsize
@@ -232,8 +236,8 @@ class KDTree:
         (array([inf]), array([3]))
         """
         p = _norm(p)
-        _not_negative(eps, "eps")
-        _not_negative(distance_upper_bound, "distance_upper_bound")
+        not_negative(eps, "eps")
+        not_negative(distance_upper_bound, "distance_upper_bound")
         _check_workers(workers)
         ranks, squeezed = self._ranks(k)
         if is_foreign(x):
@@ -369,7 +373,7 @@ class KDTree:
         {(0, 1)}
         """
         if output_type not in ("set", "ndarray"):
-            raise ValueError(f"Invalid output type '{output_type}'")
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"set\" or \"ndarray\"")
         offsets, ids = self._within(self._as(self), _radii(r, eps, (self.n,)), _norm(p))[:2]
         rows = np.repeat(np.arange(self.n), np.diff(offsets))
         keep = rows < ids
@@ -405,11 +409,11 @@ class KDTree:
         array([1, 2, 4])
         """
         self._same_space(other)
-        p, radii = _norm(p), np.atleast_1d(np.asarray(r, np.float64))
+        p, radii = _norm(p), np.atleast_1d(_numbers(r, "r"))
         if radii.ndim > 1:
-            raise ValueError("r must be either a single value or a one-dimensional array of values")
+            raise ValueError("`r` must be either a single value or a one-dimensional array of values")
         if not cumulative and (np.diff(radii) < 0).any():
-            raise ValueError("r must be non-decreasing if cumulative is False")
+            raise ValueError("`r` must be non-decreasing if cumulative is False")
         mine, theirs = weights if isinstance(weights, tuple) else (weights, weights)
         mine, theirs = self._weights(mine), other._weights(theirs)
         order = np.argsort(radii, kind="stable")
@@ -454,8 +458,10 @@ class KDTree:
         """
         self._same_space(other)
         if output_type not in ("dict", "ndarray", "coo_matrix", "dok_matrix"):
-            raise ValueError("Invalid output type")
-        offsets, ids, found = other._within(self._as(other), _radii(max_distance, 0, (self.n,)), _norm(p), True)
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"dict\", \"ndarray\", \"coo_matrix\" or "
+                             "\"dok_matrix\"")
+        offsets, ids, found = other._within(self._as(other), _radii(max_distance, 0, (self.n,), "max_distance"),
+                                            _norm(p), True)
         rows, ids = self._named(np.repeat(np.arange(self.n), np.diff(offsets))), other._named(ids)
         if output_type == "dict":
             return dict(zip(zip(rows.tolist(), ids.tolist()), found.tolist()))
@@ -558,7 +564,7 @@ class KDTree:
         is_float = x.dtype == np.float32 and self._points.dtype == np.float32 and self._box is None
         x = x if is_float else np.asarray(x, np.float64)
         if x.ndim == 0 or x.shape[-1] != self.m:
-            raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")
+            raise ValueError(f"`x` must consist of vectors of length {self.m}, but has the shape {x.shape}")
         if not (quick and self.n > 0 and x.size > 0) and not np.isfinite(x).all():
             raise ValueError(NOT_FINITE)
         shape = x.shape[:-1]
@@ -595,12 +601,14 @@ class KDTree:
         return self.n if self._ids is None else int(self._ids.max(initial=0)) + 1
 
     def _same_space(self, other):
+        if not isinstance(other, KDTree):
+            raise TypeError(f"`other` is a {type(other).__name__}; expected a KDTree")
         if self.m != other.m:
-            raise ValueError("Trees passed to query_ball_tree have different dimensionality")
+            raise ValueError(f"`other` has {other.m} dimensions; expected {self.m}")
         mine = np.zeros(self.m) if self.boxsize is None else self.boxsize
         theirs = np.zeros(self.m) if other.boxsize is None else other.boxsize
         if (mine != theirs).any():
-            raise ValueError("Trees passed have different boxsizes")
+            raise ValueError(f"`other` has the boxsize {theirs}; expected {mine}")
 
     def _as(self, other):
         """Return the points of this tree as queries of the other tree."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import _c
 from .arrays import framework, is_foreign, is_valid, path_text, settle, stream_number
+from .checks import vectors, whole
 from .sides import Edges
 
 NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: triangle index of a ray that hits nothing
@@ -240,8 +241,13 @@ class TriangleMesh:
             low, high = (t.reshape(-1, 1) if is_foreign(t) else row.xp.full_like(origins[:, :1], float(t))
                          for t in (tmin, tmax))
             return row.plain(row.joined([origins, low, directions, high]), np.float32)
-        origins, directions = np.atleast_2d(origins), np.atleast_2d(directions)
-        count = np.broadcast_shapes(origins.shape, directions.shape)[0]
+        origins, directions = vectors(origins, "origins"), vectors(directions, "directions")
+        count = max(len(origins), len(directions)) if len(origins) and len(directions) else 0
+        if not {len(origins), len(directions)} <= {1, count}:
+            raise ValueError(f"`origins` has {len(origins)} rows and `directions` {len(directions)}; they must have as many")
+        for name, t in (("tmin", tmin), ("tmax", tmax)):
+            if np.shape(t) not in ((), (count,)):
+                raise ValueError(f"`{name}` has the shape {np.shape(t)}; expected a number or ({count},)")
         rays = np.empty((count, 8), np.float32)
         rays[:, 0:3], rays[:, 3], rays[:, 4:7], rays[:, 7] = self._relative(row, origins), tmin, directions, tmax
         return rays
@@ -379,6 +385,9 @@ class TriangleMesh:
         if is_foreign(hits.t):
             found = self.hit_points(Hits(*map(row.host, hits)), framework(directions).host(directions))
             return tuple(row.of_host(hits.t, x) for x in found)
+        directions = vectors(directions, "directions")
+        if len(directions) not in (1, len(hits.t)):
+            raise ValueError(f"`directions` has {len(directions)} rows; expected those of the {len(hits.t)} rays")
         vertices, faces = self._arrays()
         valid = hits.triangle < len(faces)  # false for -1 as uint32, too
         corner = vertices[faces[np.where(valid, hits.triangle, 0)]].astype(np.float64) if len(faces) else (
@@ -388,7 +397,7 @@ class TriangleMesh:
         normals = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         with np.errstate(invalid="ignore"):
             normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-        normals[(normals * np.atleast_2d(directions)).sum(1) > 0] *= -1
+        normals[(normals * directions).sum(1) > 0] *= -1
         size = (vertices.max(0) - vertices.min(0)).max() if len(vertices) else 0
         points += normals * 2.0**-21 * (np.abs(points).max(1, keepdims=True) + size)
         points[~valid], normals[~valid] = np.nan, np.nan
@@ -444,7 +453,7 @@ class TriangleMesh:
         ([2.0, 2.0], [1.0, 0.0, 0.0], [0, 5])
         """
         row = framework(points)
-        points = self._relative(row, points if is_foreign(points) else np.atleast_2d(points))
+        points = self._relative(row, points if is_foreign(points) else vectors(points, "points"))
         found = row.empty(points, (len(points), 8), np.float32)
         settle(points, found)
         _c.kd_triangles_closest_point(self._c, points, max_distance, row.target(found))
@@ -521,7 +530,7 @@ class TriangleMesh:
             row = framework(points)
             return row.of_host(points, self.signed_distance(row.host(points), sign))
         distance = self.closest_point(points).distance
-        points = self._relative(framework(points), np.atleast_2d(points))
+        points = self._relative(framework(points), vectors(points, "points"))
         distance[~np.isfinite(points).all(1)] = np.nan
         return np.where(self._inside(points, sign), -distance, distance)
 
@@ -560,7 +569,7 @@ class TriangleMesh:
             return row.of_host(points, self.winding_number(row.host(points), accuracy))
         if not accuracy >= 1:
             raise ValueError(f"`accuracy` is {accuracy}; expected 1 to inf")
-        return self._winding(self._relative(framework(points), np.atleast_2d(points)), accuracy)
+        return self._winding(self._relative(framework(points), vectors(points, "points")), accuracy)
 
     def contains(self, points, sign="winding") -> Any:
         """Test whether each point is inside of the mesh, whichever way its faces are wound.
@@ -594,7 +603,7 @@ class TriangleMesh:
         if is_foreign(points):
             row = framework(points)
             return row.of_host(points, self.contains(row.host(points), sign))
-        return self._inside(self._relative(framework(points), np.atleast_2d(points)), sign)
+        return self._inside(self._relative(framework(points), vectors(points, "points")), sign)
 
     def sample(self, count, seed=0) -> tuple:
         """Sample points uniformly by area.
@@ -622,7 +631,7 @@ class TriangleMesh:
         >>> bool((places.sum(1) <= 1).all()), int(faces.max())
         (True, 0)
         """
-        draw = np.random.default_rng(seed)
+        draw, count = np.random.default_rng(seed), whole(count, "count", 0)
         a, b, c = self._corners().transpose(1, 0, 2)
         areas = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1))
         if not len(areas) or areas[-1] <= 0:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from . import _c
 from .arrays import framework, is_foreign, path_text, settle, stream_number
+from .checks import not_negative, whole
 
 #: Id in place of a neighbour that does not exist.
 NO_POINT = np.uint32(_c.KD_NO_POINT)
@@ -74,15 +74,17 @@ def _check_ids(ids):
                          f"expected 0 to {NO_POINT - 1}")
 
 
-def neighbour_count(k):
-    """Return `k` as an int from 1 to 2^32 - 1."""
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise TypeError(f"`k` is {k!r}; expected an integer") from None
-    if not 1 <= k < 2**32:
-        raise ValueError(f"`k` is {k}; expected 1 to 4294967295")
-    return k
+def _radius(radius, count, name="radius"):
+    """Return the arguments `max_radius` and `radii` of a query for one or `count` radii."""
+    if np.ndim(radius) == 0:
+        return not_negative(radius, name), None
+    if not is_foreign(radius):
+        radius = np.asarray(radius)
+        if radius.shape != (count,):
+            raise ValueError(f"`{name}` has the shape {radius.shape}; expected a number or ({count},)")
+        if count and not radius.min() >= 0:
+            raise ValueError(f"`{name}` has the value {radius.min():g}; expected at least 0")
+    return np.inf, radius
 
 
 class Points:
@@ -326,7 +328,8 @@ class Points:
         >>> tree.nearest(np.array([[0., 1.]]), 2)
         (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
         """
-        k = neighbour_count(k)
+        k = whole(k, "k", 1, 2**32 - 1)
+        not_negative(max_radius, "max_radius")
         query, row = self._query(x, max_radius, radii, coherent, method, stream), framework(x)
         shape = len(x), k
         ids, dist2 = (row.empty(x, shape, np.int32 if row.wide else np.uint32),
@@ -366,8 +369,8 @@ class Points:
         >>> tree.within(np.array([[0., 1.], [9., 9.]]), 2.)[:2]
         (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method, stream)
+        max_radius, radii = _radius(radius, len(x))
+        query = self._query(x, max_radius, radii, coherent, method, stream)
         row = framework(x)
         offsets = row.empty(x, len(x) + 1, np.int64 if row.wide else np.uint64)
         _c.kd_points_within_count(self._c, query, row.target(offsets))
@@ -407,8 +410,8 @@ class Points:
         >>> odd
         [1]
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method)
+        max_radius, radii = _radius(radius, len(x))
+        query = self._query(x, max_radius, radii, coherent, method)
         _c.kd_points_visit(self._c, query, call)
 
     def count_within(self, x, radius, *, stream=None) -> Any:
@@ -432,8 +435,8 @@ class Points:
         >>> Points(np.array([[0., 0.], [3., 4.]])).count_within(np.array([[0., 1.]]), 2.)
         array([1])
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, False, "auto", stream)
+        max_radius, radii = _radius(radius, len(x))
+        query = self._query(x, max_radius, radii, False, "auto", stream)
         offsets = np.empty(len(x) + 1, np.uint64)
         _c.kd_points_within_count(self._c, query, offsets)
         return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
