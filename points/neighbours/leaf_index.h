@@ -13,8 +13,8 @@
            boxes and 32 bytes for ids. The buckets contain all data of the tree. With ties there are
            twice as many buckets.
    Invariants: the distance to a box never exceeds that of a point in it, so results are exact.
-               Boxes of doubles are relative to `centre` and rounded outwards to floats. Without a
-               centre, the float boxes of points far from the origin would all overlap. */
+               Boxes of doubles are rounded outwards to floats, where these are too coarse relative
+               to a position in the group (`frames`). */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #include "core/status.h"
@@ -67,7 +67,9 @@ typedef struct leafindex {
     /* dims: of the points; columns: of a bucket, at least three, the surplus ones being 0 */
     uint32_t dims, columns;
     point_scalar scalar;
-    double centre[POINT_DIMS_MAX]; /* of the boxes of doubles; 0 along axes that do not need it */
+    /* the position, `columns` doubles, to which the boxes of each group are relative; NULL: the
+       origin for all groups */
+    double *frames;
 } leafindex;
 
 /* Builds the index of a tree in one pass over its points. `places`: also record the tree node of
@@ -92,13 +94,19 @@ static inline float rounded_up(double x) {
     return -rounded_down(-x);
 }
 
-/* Bounds of x - centre that do not depend on rounding; equal if the difference is exact, as it is
-   by Sterbenz' lemma if x and the centre differ by a factor of at most two. */
-static inline void centred_bounds(double x, double centre, double *low, double *high) {
-    const double d = x - centre, z = d - x;
-    const double error = (x - (d - z)) - (centre + z); /* x - centre = d + error */
+/* Computes bounds of x - frame: both are that difference if it is exact. */
+static inline void difference_bounds(double x, double frame, double *low, double *high) {
+    const double d = x - frame, z = d - x;
+    const double error = (x - (d - z)) - (frame + z); /* x - frame = d + error */
     *low = error < 0 ? d - fabs(d) * 0x1p-52 : d;
     *high = error > 0 ? d + fabs(d) * 0x1p-52 : d;
+}
+
+/* Returns the frame of a group; NULL if it is the origin. */
+static inline const double *leafindex_frame(const leafindex *index, uint32_t level,
+                                            uint32_t group) {
+    const uint64_t at = (uint64_t)index->shape.level_begin[level] + group;
+    return index->frames ? index->frames + at * index->columns : NULL;
 }
 
 /* Returns a view of bucket s. */

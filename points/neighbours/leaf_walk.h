@@ -1,19 +1,18 @@
 /* Traversal of the index of leaf_index.h, written as a template over the scalar: leaf_index_query.c
    includes this file with LEAF_REAL, LEAF_ANSWER, LEAF_WIDE (1 for doubles) and LEAF(name) defined.
    `dims` is a compile-time constant in the copies for three and four axes.
-   Invariants: for doubles a box, relative to the centre of the index, is rounded outwards to
-               floats and a query to the two neighbouring floats. The sum of at most eight squares
-   of floats has a relative error below 2^-19, so a box farther than the bound times (1 + 2^-18)
-   contains no result. A box whose distance is close to the bound is tested again in the points'
-               scalar, rounded in the same order as a point's distance, hence never above that of
-               a point in the box. */
+   Invariants: for doubles a box is rounded outwards to floats and a query to the two
+               neighbouring floats, both relative to the frame of the group, if it has one. The sum
+   of at most eight squares of floats has a relative error below 2^-19, so a box farther than the
+   bound times (1 + 2^-18) contains no result. A box whose distance is close to the bound is tested
+   again in the points' scalar, rounded in the same order as a point's distance, hence never above
+   that of a point in the box. */
 
 typedef struct LEAF(query) {
     const leafindex *index;
     LEAF_REAL at[POINT_DIMS_MAX];
 #if LEAF_WIDE
-    double low[POINT_DIMS_MAX], high[POINT_DIMS_MAX];   /* bounds of `at` minus the centre */
-    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around these */
+    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around `at` */
     neighbour_nd *out;
     doubles_nearest nearest; /* up to NEAREST_MAX results */
 #else
@@ -60,9 +59,8 @@ LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF
     for (uint32_t axis = 3; axis < index->dims; ++axis) query->at[axis] = at[axis];
 #if LEAF_WIDE
     for (uint32_t axis = 0; axis < index->columns; ++axis) {
-        centred_bounds(query->at[axis], index->centre[axis], &query->low[axis], &query->high[axis]);
-        query->below[axis] = rounded_down(query->low[axis]);
-        query->above[axis] = rounded_up(query->high[axis]);
+        query->below[axis] = rounded_down(query->at[axis]);
+        query->above[axis] = rounded_up(query->at[axis]);
     }
 #endif
     query->count = 0;
@@ -151,10 +149,27 @@ LANES_FN const float *LEAF(sides)(const leafindex *index, uint32_t level, uint32
     return index->boxes + at * dims * 2 * LEAF_GROUP;
 }
 
+#if LEAF_WIDE
+/* Computes floats below and above the query relative to a frame: their distance covers the rounding
+   of the difference and of the floats, denormal ones included. */
+LANES_FN void LEAF(reframe)(const LEAF(query) * query, const double *frame, uint32_t dims,
+                            float *below, float *above) {
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        const double d = query->at[axis] - frame[axis], margin = fabs(d) * 0x1p-22 + 0x1p-140;
+        below[axis] = (float)(d - margin);
+        above[axis] = (float)(d + margin);
+    }
+}
+#endif
+
 LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, uint32_t group,
                                      uint32_t dims) {
 #if LEAF_WIDE
-    const float *below = query->below, *above = query->above;
+    float framed[2][POINT_DIMS_MAX];
+    const double *frame = leafindex_frame(query->index, level, group);
+    const float *below = frame ? framed[0] : query->below;
+    const float *above = frame ? framed[1] : query->above;
+    if (frame) LEAF(reframe)(query, frame, dims, framed[0], framed[1]);
 #else
     const float *below = query->at, *above = query->at;
 #endif
@@ -173,13 +188,15 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     const float *sides = LEAF(sides)(index, level, group, dims) + lane;
     LEAF_REAL sum = 0;
 #if LEAF_WIDE
-    const double *low = query->low, *high = query->high;
-#else
-    const float *low = query->at, *high = query->at;
+    const double *frame = leafindex_frame(index, level, group);
 #endif
     for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP) {
-        const LEAF_REAL under = (LEAF_REAL)sides[0] - high[axis];
-        const LEAF_REAL over = low[axis] - (LEAF_REAL)sides[LEAF_GROUP];
+        LEAF_REAL low = query->at[axis], high = low;
+#if LEAF_WIDE
+        if (frame) difference_bounds(low, frame[axis], &low, &high);
+#endif
+        const LEAF_REAL under = (LEAF_REAL)sides[0] - high;
+        const LEAF_REAL over = low - (LEAF_REAL)sides[LEAF_GROUP];
         const LEAF_REAL outside = under > over ? under : over, d = outside > 0 ? outside : 0;
         sum = sum + d * d;
     }
