@@ -389,7 +389,7 @@ class TriangleMesh:
         if len(directions) not in (1, len(hits.t)):
             raise ValueError(f"`directions` has {len(directions)} rows; expected those of the {len(hits.t)} rays")
         vertices, faces = self._arrays()
-        valid = hits.triangle < len(faces)  # false for -1 as uint32, too
+        valid = is_valid(hits.triangle, NO_TRIANGLE)
         corner = vertices[faces[np.where(valid, hits.triangle, 0)]].astype(np.float64) if len(faces) else (
             np.full((len(valid), 3, 3), np.nan))
         u, v = (np.asarray(x, np.float64)[:, None] for x in (hits.u, hits.v))
