@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -46,6 +47,8 @@ def _radii(r, eps, shape, name="r"):
     loses no point at distance r.
     """
     not_negative(eps, "eps")
+    if isinstance(r, float) and r == r:  # the usual case, quickly
+        return np.full(math.prod(shape), r * (1 + min(eps, 1e-9)))
     r = _numbers(r, name)
     try:
         r = np.broadcast_to(r, shape)
@@ -619,8 +622,10 @@ class KDTree:
         """Return whether the library itself answers: p = 2 without a box, and squares of distances
         neither overflow nor underflow.
         """
-        return p == 2 and self._box is None and self._is_safe and (
-            x.size == 0 or np.abs((x.min(), x.max())).max() < np.sqrt(np.finfo(x.dtype).max) / 8)
+        if p != 2 or self._box is not None or not self._is_safe:
+            return False
+        most = max(map(abs, x.ravel().tolist()), default=0) if x.size < 32 else max(x.max(), -x.min())
+        return most < (1e18 if x.dtype == np.float32 else 1e153)
 
     def _nearest(self, x, k, p, bound):
         """Return distances and indices, (q, k) each; inf and n where nothing is closer than
@@ -678,16 +683,17 @@ class KDTree:
         """
         if self.n == 0 or len(x) == 0:
             return np.zeros(len(x) + 1, np.intp), np.empty(0, np.intp), np.empty(0)
-        asked = np.maximum(r, 0)
+        none = r < 0
+        asked = np.maximum(r, 0) if none.any() else r
         if self._is_plain(x, p):
-            offsets, ids, dist2 = self._tree(x.dtype).within(x, asked, distances=distances)
+            tree = self._tree(x.dtype)
+            offsets, ids, dist2 = tree._rows(tree._query(x, np.inf, asked, False, "auto"), x, distances)
             offsets, ids = offsets.astype(np.intp), ids.astype(np.intp)
             found = np.sqrt(dist2) if distances else None
         else:
             offsets, ids, found = self._within_images(x, asked, p)
-        if (r < 0).any():
-            return self._cut(len(x), offsets, ids, found, (r >= 0)[
-                np.repeat(np.arange(len(x)), np.diff(offsets))])
+        if asked is not r:
+            return self._cut(len(x), offsets, ids, found, ~none[np.repeat(np.arange(len(x)), np.diff(offsets))])
         return offsets, ids, found
 
     @staticmethod
@@ -710,7 +716,7 @@ class KDTree:
         all_rows, all_ids = [], []
         for shift, rows in images(x, self._box, reach, self.mins, self.maxes):
             place = np.ascontiguousarray(x[rows] + shift, tree.dtype)
-            offsets, ids, _ = tree.within(place, reach[rows], distances=False)
+            offsets, ids, _ = tree._rows(tree._query(place, np.inf, reach[rows], False, "auto"), place, False)
             all_rows.append(np.repeat(rows, np.diff(offsets.astype(np.intp))))
             all_ids.append(ids.astype(np.intp))
         rows = np.concatenate(all_rows) if all_rows else np.empty(0, np.intp)

@@ -370,7 +370,10 @@ class Points:
         (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
         """
         max_radius, radii = _radius(radius, len(x))
-        query = self._query(x, max_radius, radii, coherent, method, stream)
+        return self._rows(self._query(x, max_radius, radii, coherent, method, stream), x, distances)
+
+    def _rows(self, query, x, distances):
+        """Implement `within` for a query of the C library, whose points are x."""
         row = framework(x)
         offsets = row.empty(x, len(x) + 1, np.int64 if row.wide else np.uint64)
         _c.kd_points_within_count(self._c, query, row.target(offsets))
