@@ -365,6 +365,14 @@ kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *poin
 /* Winding numbers and crossings of <kandela/triangles.h>. They are computed on the host: a tree on
    a device makes a copy of itself there. */
 
+/* Replaces a tree on a device by its copy on the host. */
+static kd_status prepare_host(const kd_triangles **tree) {
+    if (!(*tree)->cuda) return KD_OK;
+    KD_TRY(prepare(*tree, (void *const *)(const void *)&(*tree)->host, make_host));
+    *tree = (*tree)->host;
+    return KD_OK;
+}
+
 static kd_status prepare_winding(const kd_triangles **tree, const float *points, uint64_t count,
                                  bool dipoles) {
     const caller_array array = {points, "points", sizeof(float)};
@@ -375,10 +383,7 @@ static kd_status prepare_winding(const kd_triangles **tree, const float *points,
     KD_REQUIRE(points || count == 0, KD_ERROR_USAGE, "`count` is %llu, but `points` is NULL",
                (unsigned long long)count);
     KD_TRY(caller_memory_check(&array, 1, true));
-    if ((*tree)->cuda) {
-        KD_TRY(prepare(*tree, (void *const *)(const void *)&(*tree)->host, make_host));
-        *tree = (*tree)->host;
-    }
+    KD_TRY(prepare_host(tree));
     KD_TRY(prepare_nearest(*tree));
     return dipoles ? prepare(*tree, (void *const *)(const void *)&(*tree)->dipoles, make_dipoles)
                    : KD_OK;
@@ -404,5 +409,19 @@ kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points, 
     KD_TRY(caller_memory_check(arrays, 2, true));
     KD_TRY(prepare_winding(&tree, points, count, false));
     winding_crossings(&tree->nearest->view, (const vec3 *)points, count, crossings, winding);
+    return KD_OK;
+}
+
+kd_status kd_triangles_download(const kd_triangles *tree, float *vertices, uint32_t *indices) {
+    const caller_array arrays[] = {{vertices, "vertices", sizeof *vertices},
+                                   {indices, "indices", sizeof *indices}};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_TRY(caller_memory_check(arrays, 2, true));
+    KD_TRY(prepare_host(&tree));
+    const tritree_input *input = &tree->tree.input;
+    if (vertices && input->position_count)
+        memcpy(vertices, tree->positions, input->position_count * sizeof(vec3));
+    if (indices && input->triangle_count)
+        memcpy(indices, tree->triangles, 3 * (size_t)input->triangle_count * sizeof *indices);
     return KD_OK;
 }

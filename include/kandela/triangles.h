@@ -249,6 +249,12 @@ KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *p
 
 /************************************** Simple: files ****************************************/
 
+/* Copies the mesh of a tree to host memory: 3 floats for each of info.vertices, 3 indices for each
+   of info.triangles. Either may be NULL. A tree on a device makes a copy of itself on the host,
+   which later calls use. */
+KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices,
+                                       uint32_t *indices);
+
 /* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
    Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or
    inconsistent. Of `options` only device and stream are read. */

@@ -110,6 +110,20 @@ static nb::dict tree_describe(const triangles_tree &tree) {
     return out;
 }
 
+static void download(const triangles_tree &tree, nb::handle vertices, nb::handle indices) {
+    array keep[2];
+    kd_triangles_info info;
+    const triangles_use used = tree.use("mesh");
+    kd_triangles_describe(used.get(), &info);
+    float *xyz =
+        (float *)array_data(vertices, "vertices", "float32", 3 * info.vertices, true, &keep[0]);
+    uint32_t *at = (uint32_t *)array_data(indices, "indices", "uint32|int32", 3 * info.triangles,
+                                          true, &keep[1]);
+    if (keep[0].device || keep[1].device)
+        throw nb::value_error("`vertices` and `indices` must be in host memory");
+    check_unlocked([&] { return kd_triangles_download(used.get(), xyz, at); });
+}
+
 static const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
     const array rays = array_of(object, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
@@ -348,6 +362,10 @@ void bind_triangles(nb::module_ &m) {
     m.def("kd_triangles_crossings", crossings, nb::arg("tree"), nb::arg("points"),
           nb::arg("crossings").none(), nb::arg("winding").none(),
           "Fills crossings (count,) uint32 and winding (count,) int32.");
+    m.def("kd_triangles_download", download, nb::arg("tree"), nb::arg("vertices").none(),
+          nb::arg("indices").none(),
+          "Fills vertices (vertices, 3) float32 and indices (triangles, 3) uint32; each may be "
+          "None.");
     m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
           "Writes the tree with its triangles.");
     m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),

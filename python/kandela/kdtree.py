@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,11 +111,13 @@ class KDTree:
     [0, 1]
     """
 
-    def __getattr__(self, name):
-        if name in ("tree", "innernode", "leafnode"):
-            raise AttributeError(f"kandela.KDTree does not have SciPy's node objects ({name!r}); "
-                                 "use kandela.Points(x).level_order() for the whole tree")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # so that type checkers report attributes that do not exist
+
+        def __getattr__(self, name):
+            if name in ("tree", "innernode", "leafnode"):
+                raise AttributeError(f"kandela.KDTree does not have SciPy's node objects ({name!r}); "
+                                     "use kandela.Points(x).level_order() for the whole tree")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
                  boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
@@ -529,10 +531,9 @@ class KDTree:
         self.__init__(data, self.leafsize, boxsize=self.boxsize, ids=ids, **self._given)
 
     def save(self, path) -> None:
-        """Write the tree to a file with a checksum, which `kandela.Points.load` reads. Not in
-        SciPy.
+        """Write the tree to a file with a checksum, which `KDTree.load` reads. Not in SciPy.
 
-        The file holds the Euclidean tree only, without boxsize.
+        The file holds the points and their ids, without boxsize; `kandela.Points.load` reads it, too.
 
         Parameters
         ----------
@@ -548,10 +549,43 @@ class KDTree:
         >>> import kandela, tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> KDTree(np.array([[0., 0.], [1., 1.]])).save(path)
-        >>> len(kandela.Points.load(path))
-        2
+        >>> KDTree.load(path)
+        <kandela.KDTree of 2 x 2 float64>
         """
-        self._points.save(path)
+        (self._points if self._ids is None else Points(self.data, ids=self._ids, **self._given)).save(path)
+
+    @classmethod
+    def load(cls, path, boxsize=None, *, device="auto") -> KDTree:
+        """Build the tree of the points in a file that `save`, or `Points.save`, wrote. Not in SciPy.
+
+        Parameters
+        ----------
+        path : str or path-like
+        boxsize : float or array_like, (m,), optional
+            As for `KDTree`.
+        device : str, optional
+            As for `Points`.
+
+        Returns
+        -------
+        KDTree
+            Its points are in the order of their ids.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, modified or not a tree.
+
+        Examples
+        --------
+        >>> KDTree.load("/nowhere/at/all")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
+        """
+        places, ids, _ = Points.load(path, device="cpu").level_order()
+        order = np.argsort(ids, kind="stable")
+        is_plain = np.array_equal(ids[order], np.arange(len(ids)))
+        return cls(places[order], boxsize=boxsize, device=device, ids=None if is_plain else ids[order])
 
     # --- implementation --------------------------------------------------------------------------
 

@@ -644,7 +644,8 @@ class TriangleMesh:
         return (places + self.centre if self._is_far else places.astype(np.float32)), faces
 
     def save(self, path) -> None:
-        """Write the tree and its triangles to a file with a checksum.
+        """Write the tree and its triangles to a file with a checksum, which `TriangleMesh.load`
+        reads.
 
         Parameters
         ----------
@@ -662,11 +663,50 @@ class TriangleMesh:
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).save(path)
+        >>> TriangleMesh.load(path)
+        <kandela.TriangleMesh of 1 triangles>
         """
         if self._is_far:
             raise ValueError(f"the mesh is relative to its centre {self.centre.tolist()}, which the file cannot "
                              "hold; subtract it from the vertices")
         _c.kd_triangles_save(self._c, path_text(path))
+
+    @classmethod
+    def load(cls, path, *, device="auto") -> TriangleMesh:
+        """Read a tree that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+        device : str, optional
+            As for `TriangleMesh`.
+
+        Returns
+        -------
+        TriangleMesh
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, modified or not a tree of triangles.
+
+        Examples
+        --------
+        >>> TriangleMesh.load("/nowhere/at/all")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
+        """
+        options = _c.kd_triangles_options_default()
+        options.device = device
+        loaded = cls.__new__(cls)
+        loaded._c = _c.kd_triangles_load(path_text(path), options)
+        told = _c.kd_triangles_describe(loaded._c)
+        vertices, faces = np.empty((told["vertices"], 3), np.float32), np.empty((told["triangles"], 3), np.uint32)
+        _c.kd_triangles_download(loaded._c, vertices, faces)
+        loaded.centre, loaded._is_far, loaded._edges = np.zeros(3), False, None
+        loaded._there, loaded._host = None, (vertices, faces)
+        loaded._given = {"device": device, "builder": told["builder"]}
+        return loaded
 
     def close(self) -> None:
         """Free the memory of the tree now. Any later query raises UsageError.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -145,7 +147,7 @@ class Points:
         if spread not in ("auto", "parts", "copies"):
             raise ValueError(f'`spread` is "{spread}"; expected "auto", "parts" or "copies"')
         options.spread = ("auto", "parts", "copies").index(spread)
-        self._c = _c.kd_points_open(self._array(x, ids), options)
+        self._c, self._device = _c.kd_points_open(self._array(x, ids), options), device
         self._describe()
 
     @staticmethod
@@ -515,7 +517,7 @@ class Points:
         options = _c.kd_points_options_default()
         options.device = device
         loaded = cls.__new__(cls)
-        loaded._c = _c.kd_points_load(path_text(path), options)
+        loaded._c, loaded._device = _c.kd_points_load(path_text(path), options), device
         loaded._describe()
         return loaded
 
@@ -528,6 +530,21 @@ class Points:
         >>> tree.close()
         """
         _c.kd_points_close(self._c)
+
+    def __getstate__(self):
+        """The file of `save`, and the options. Points that were inserted get ids, as in the file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tree")
+            self.save(path)
+            with open(path, "rb") as file:
+                return {"file": file.read(), "device": self._device}
+
+    def __setstate__(self, state):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tree")
+            with open(path, "wb") as file:
+                file.write(state["file"])
+            self.__dict__.update(Points.load(path, device=state["device"]).__dict__)
 
     def __len__(self):
         return self.n

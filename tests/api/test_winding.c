@@ -145,6 +145,21 @@ static void dipoles_approximate_the_sum(void **test) {
     }
 }
 
+static void meshes_are_downloaded(void **test) {
+    static float downloaded[MESH_MAX * 3];
+    static uint32_t corners[MESH_MAX * 3];
+    (void)test;
+    clear();
+    add_torus();
+    kd_triangles *tree = open_mesh();
+    assert_int_equal(kd_triangles_download(tree, downloaded, corners), KD_OK);
+    assert_memory_equal(downloaded, vertices, 3 * vertex_count * sizeof *vertices);
+    assert_memory_equal(corners, indices, 3 * triangle_count * sizeof *indices);
+    assert_int_equal(kd_triangles_download(tree, NULL, NULL), KD_OK);
+    assert_int_equal(kd_triangles_download(NULL, downloaded, NULL), KD_ERROR_USAGE);
+    kd_triangles_close(tree);
+}
+
 static void wrong_arguments_are_refused(void **test) {
     (void)test;
     clear();
@@ -173,6 +188,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_are_counted),
         cmocka_unit_test(dipoles_approximate_the_sum),
+        cmocka_unit_test(meshes_are_downloaded),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,3 +152,21 @@ def test_wrong_values_are_refused_by_name(call, words):
 def test_columns_of_larger_arrays_are_points_of_one_dimension():
     x = np.arange(20.0)
     np.testing.assert_array_equal(kandela.Points(x[:, None]).nearest(x[3:5, None], 1)[0][:, 0], [3, 4])
+
+
+def test_saved_and_pickled_trees_answer_the_same(tmp_path):
+    x, q = DRAW.random((100, 3)), DRAW.random((9, 3))
+    tree = KDTree(x, ids=np.arange(100) * 2 + 5)
+    tree.save(tmp_path / "tree")
+    again = KDTree.load(tmp_path / "tree")
+    np.testing.assert_array_equal(again.query(q, 3)[1], tree.query(q, 3)[1])
+    np.testing.assert_array_equal(again.data, x)
+    KDTree(x).save(tmp_path / "tree")
+    assert KDTree.load(tmp_path / "tree", boxsize=1).query_pairs(0.1) == KDTree(x, boxsize=1).query_pairs(0.1)
+    changed = kandela.Points(x)
+    changed.insert(x[:5] + 1)
+    changed.remove([3, 50])
+    for one in (changed, kandela.Points(np.zeros((9, 3)), ids=np.arange(9)[::-1])):
+        for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+            assert len(other) == len(one)
+            np.testing.assert_array_equal(other.nearest(q, 9)[0], one.nearest(q, 9)[0])

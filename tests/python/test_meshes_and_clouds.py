@@ -262,6 +262,16 @@ def test_ignored_triangles_are_passed():
             mesh.intersect(origins, directions, ignore=wrong)
 
 
+def test_saved_meshes_are_loaded(tmp_path):
+    mesh, x = kandela.TriangleMesh(*torus(12, 8)), np.random.default_rng(13).normal(size=(50, 3))
+    mesh.save(tmp_path / "mesh")
+    again = kandela.TriangleMesh.load(tmp_path / "mesh")
+    np.testing.assert_array_equal(again.vertices, mesh.vertices)
+    np.testing.assert_array_equal(again.faces, mesh.faces)
+    np.testing.assert_array_equal(again.intersect(x, -x).t, mesh.intersect(x, -x).t)
+    np.testing.assert_array_equal(again.contains(x), mesh.contains(x))
+
+
 def test_meshes_hold_copies():
     v, f = torus(12, 8)
     v, f = v.astype(np.float32), f.astype(np.uint32)
