@@ -93,8 +93,8 @@ class KDTree:
     `p` may be any norm from 1 to infinity. `eps` and `workers` are accepted; results are exact, and
     the library uses its own threads.
 
-    A float32 tree without a box answers float32 queries in float32; all other queries, such as
-    lists, are answered in float64. A float32 tree builds a second tree of its points in float64 for
+    A float32 tree without a box answers float32 queries, and those between two float32 trees, in
+    float32; all other queries, such as lists, are answered in float64. A float32 tree builds a second tree of its points in float64 for
     the first of these.
 
     Queries that are arrays of PyTorch, CuPy or JAX return arrays of that framework on the same

@@ -62,6 +62,8 @@ static void query_triangles(uint32_t count, const char *builder) {
     kd_triangles_info info;
     static kd_ray rays[RAYS];
     static kd_near_triangle nearest[PLACES];
+    static double winding[PLACES];
+    static int32_t crossings[PLACES];
     kd_triangles_options_default(&options);
     strncpy(options.device, "cpu", sizeof options.device - 1);
     strncpy(options.builder, builder, sizeof options.builder - 1);
@@ -80,6 +82,8 @@ static void query_triangles(uint32_t count, const char *builder) {
     cast_batch(tree, rays);
     cast_arrays(tree);
     OK(kd_triangles_closest_point(tree, corners, PLACES, INFINITY, nearest));
+    OK(kd_triangles_winding_number(tree, corners, PLACES, 2, winding));
+    OK(kd_triangles_crossings(tree, corners, PLACES, NULL, crossings));
     OK(kd_triangles_save(tree, "small_stack.kdt"));
     OK(kd_triangles_load(&read, "small_stack.kdt", &options));
     kd_triangles_close(read);
