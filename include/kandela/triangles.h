@@ -189,6 +189,9 @@ static inline void kd_ray_batch_default(kd_ray_batch *batch) {
    absent. The caller closes *out with kd_triangles_close. */
 KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                                    const kd_triangles_options *options);
+/* Returns the names that kd_triangles_options.builder takes besides "auto", separated by spaces; a
+   static string. */
+KD_API const char *kd_triangles_builders(void);
 /* Frees the tree; `tree` may be NULL. */
 KD_API void kd_triangles_close(kd_triangles *tree);
 /* Fills *info; if `tree` is NULL, *info is zeroed. */
