@@ -249,7 +249,8 @@ class TriangleMesh:
             if np.shape(t) not in ((), (count,)):
                 raise ValueError(f"`{name}` has the shape {np.shape(t)}; expected a number or ({count},)")
         rays = np.empty((count, 8), np.float32)
-        rays[:, 0:3], rays[:, 3], rays[:, 4:7], rays[:, 7] = self._relative(row, origins), tmin, directions, tmax
+        rays[:, 0:3] = origins - self.centre if self._is_far else origins
+        rays[:, 3], rays[:, 4:7], rays[:, 7] = tmin, directions, tmax
         return rays
 
     def _cast(self, rays, like, stream, output):

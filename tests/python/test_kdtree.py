@@ -64,6 +64,17 @@ def test_far_from_the_origin(offset):
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3, 6])
+def test_clusters_far_from_each_other(dims):
+    x = DRAW.random((4000, dims)) + 10.0**DRAW.integers(0, 12, (4000, 1)) * DRAW.choice([-1, 1], (4000, 1))
+    q = np.concatenate([x[::40] + 1e-3, DRAW.normal(size=(20, dims)), x[::200] * 1.5])
+    tree = kandela.Points(x, device="cpu")
+    for k in (1, 5, 20):
+        for one, other in zip(tree.nearest(q, k, method="leaves"), tree.nearest(q, k, method="walk")):
+            np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(KDTree(x).query(q, 5)[0], scipy.spatial.cKDTree(x).query(q, 5)[0])
+
+
 def test_float32_points_answer_float64_queries_in_float64():
     x = (DRAW.random((5000, 3)) * [1000, 1000, 100] + [5e5, 5.4e6, 300]).astype(np.float32)
     q = DRAW.random((300, 3)) * [1000, 1000, 100] + [5e5, 5.4e6, 300]
