@@ -113,7 +113,7 @@ CALL(triangles_crossings) {
                                   ARG(3, &winding));
 }
 CALL(triangles_download) {
-    float vertices[9];
+    float vertices[sizeof cloud / sizeof(float)];
     uint32_t indices[3];
     return kd_triangles_download(ARG(0, triangles), ARG(1, vertices), ARG(2, indices));
 }
