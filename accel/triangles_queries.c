@@ -412,12 +412,29 @@ kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points, 
     return KD_OK;
 }
 
+static kd_status download_from_device(const kd_triangles *tree, float *vertices,
+                                      uint32_t *indices) {
+    const tritree_view *view = &tree->cuda->tree.view;
+    const tritree_input *input = &tree->tree.input;
+    int32_t previous = 0;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = KD_OK;
+    if (vertices)
+        status =
+            device_memory_download(vertices, view->positions, input->position_count * sizeof(vec3));
+    if (indices && status == KD_OK)
+        status = device_memory_download(indices, view->triangles,
+                                        3 * (uint64_t)input->triangle_count * sizeof *indices);
+    device_leave(previous);
+    return status;
+}
+
 kd_status kd_triangles_download(const kd_triangles *tree, float *vertices, uint32_t *indices) {
     const caller_array arrays[] = {{vertices, "vertices", sizeof *vertices},
                                    {indices, "indices", sizeof *indices}};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_TRY(caller_memory_check(arrays, 2, true));
-    KD_TRY(prepare_host(&tree));
+    if (tree->cuda) return download_from_device(tree, vertices, indices);
     const tritree_input *input = &tree->tree.input;
     if (vertices && input->position_count)
         memcpy(vertices, tree->positions, input->position_count * sizeof(vec3));

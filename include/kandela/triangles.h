@@ -253,8 +253,7 @@ KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *p
 /************************************** Simple: files ****************************************/
 
 /* Copies the mesh of a tree to host memory: 3 floats for each of info.vertices, 3 indices for each
-   of info.triangles. Either may be NULL. A tree on a device makes a copy of itself on the host,
-   which later calls use. */
+   of info.triangles. Either may be NULL. */
 KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices,
                                        uint32_t *indices);
 

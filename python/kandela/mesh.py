@@ -100,20 +100,25 @@ class TriangleMesh:
             self.centre = self._centre_of(row.host(vertices))
         self._is_far = bool(self.centre.any())
         if is_foreign(vertices) and row.on_device(vertices):
-            self._there = self._relative(row, vertices), None if faces is None else self._named(row, faces)
-            self._host = None
+            arrays = self._relative(row, vertices), None if faces is None else self._named(row, faces)
         else:
-            self._there, self._host = None, self._of_host(self._relative(row, vertices), faces)
-        self._open({"device": device, "builder": builder})
+            arrays = self._of_host(self._relative(row, vertices), faces)
+        self._open(arrays, {"device": device, "builder": builder})
 
-    def _open(self, given):
-        """Build the tree of the arrays, which are set."""
-        self._edges, self._given = None, given
+    def _open(self, arrays, given):
+        """Build the tree of vertices, which are relative to the centre, and faces."""
         options = _c.kd_triangles_options_default()
         options.device, options.builder = given["device"], given["builder"]
-        arrays = self._there or self._host
         settle(*(array for array in arrays if array is not None))
-        self._c = _c.kd_triangles_open(_c.kd_triangle_mesh_make(*arrays), options)
+        mesh = _c.kd_triangle_mesh_make(*arrays)
+        self._take(_c.kd_triangles_open(mesh, options), given, (mesh.vertex_count, mesh.triangle_count))
+
+    def _take(self, tree, given, sizes):
+        """Set the tree and its numbers of vertices and faces, and forget what was computed from the
+        one before.
+        """
+        self._c, self._given, self._sizes = tree, given, sizes
+        self._edges = self._host = None
 
     @staticmethod
     def _check(vertices, faces):
@@ -163,33 +168,38 @@ class TriangleMesh:
 
     @staticmethod
     def _of_host(vertices, faces):
-        """Return copies of vertices and faces as NumPy arrays in the library's types."""
-        vertices = np.array(framework(vertices).host(vertices), np.float32, order="C")
+        """Return vertices and faces as NumPy arrays in the library's types."""
+        vertices = np.ascontiguousarray(framework(vertices).host(vertices), np.float32)
         if faces is None:
             return vertices, np.arange(len(vertices), dtype=np.uint32).reshape(-1, 3)
         faces = np.asarray(framework(faces).host(faces))
         if faces.size and (faces.min() < 0 or faces.max() >= len(vertices)):
             raise ValueError(f"`faces` has vertex indices from {faces.min()} to {faces.max()}, "
                              f"but there are {len(vertices)} vertices")
-        return vertices, np.array(faces.reshape(-1, 3), np.uint32, order="C")
+        return vertices, np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
 
     def _arrays(self):
-        """Return vertices, relative to the centre, and faces in host memory, copied from the device
-        on first use.
+        """Return vertices, relative to the centre, and faces in host memory, copied from the tree on
+        first use; read-only.
         """
         if self._host is None:
-            vertices, faces = self._there
-            self._host = self._of_host(vertices, faces)
+            host = np.empty((self._sizes[0], 3), np.float32), np.empty((self._sizes[1], 3), np.uint32)
+            _c.kd_triangles_download(self._c, *host)
+            for array in host:
+                array.flags.writeable = False
+            self._host = host
         return self._host
 
     @property
     def vertices(self) -> np.ndarray:
-        """Vertices, (n, 3) float32, in host memory; float64 if the mesh has a `centre`."""
+        """Vertices, (n, 3) float32, in host memory; float64 if the mesh has a `centre`. A read-only
+        copy of those of the tree.
+        """
         return self._absolute(framework(self._arrays()[0]), self._arrays()[0])
 
     @property
     def faces(self) -> np.ndarray:
-        """Vertex indices of the faces, (m, 3) uint32, in host memory."""
+        """Vertex indices of the faces, (m, 3) uint32, in host memory: a read-only copy."""
         return self._arrays()[1]
 
     def _corners(self):
@@ -281,9 +291,9 @@ class TriangleMesh:
             raise ValueError(f"`ignore` is an array of {ignore.dtype} with the shape {ignore.shape}; expected one "
                              f"triangle, or integers of the shape {hits.triangle.shape}")
         named = (ignore != -1) & (ignore != NO_TRIANGLE)
-        if (named & ((ignore < 0) | (ignore >= len(self.faces)))).any():
+        if (named & ((ignore < 0) | (ignore >= self._sizes[1]))).any():
             raise ValueError(f"`ignore` has values from {ignore.min()} to {ignore.max()}, but there are "
-                             f"{len(self.faces)} triangles")
+                             f"{self._sizes[1]} triangles")
         return (hits.triangle == ignore.astype(np.uint32)) & named
 
     def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, ignore=None, stream=None) -> Hits:
@@ -700,13 +710,10 @@ class TriangleMesh:
         options = _c.kd_triangles_options_default()
         options.device = device
         loaded = cls.__new__(cls)
-        loaded._c = _c.kd_triangles_load(path_text(path), options)
-        told = _c.kd_triangles_describe(loaded._c)
-        vertices, faces = np.empty((told["vertices"], 3), np.float32), np.empty((told["triangles"], 3), np.uint32)
-        _c.kd_triangles_download(loaded._c, vertices, faces)
-        loaded.centre, loaded._is_far, loaded._edges = np.zeros(3), False, None
-        loaded._there, loaded._host = None, (vertices, faces)
-        loaded._given = {"device": device, "builder": told["builder"]}
+        loaded.centre, loaded._is_far = np.zeros(3), False
+        tree = _c.kd_triangles_load(path_text(path), options)
+        told = _c.kd_triangles_describe(tree)
+        loaded._take(tree, {"device": device, "builder": "auto"}, (told["vertices"], told["triangles"]))
         return loaded
 
     def close(self) -> None:
@@ -722,9 +729,8 @@ class TriangleMesh:
         return {"arrays": self._arrays(), "centre": self.centre, "given": self._given}
 
     def __setstate__(self, state):
-        self.centre, self._there, self._host = state["centre"], None, state["arrays"]
-        self._is_far = bool(self.centre.any())
-        self._open(state["given"])
+        self.centre, self._is_far = state["centre"], bool(state["centre"].any())
+        self._open(state["arrays"], state["given"])
 
     def __repr__(self):
-        return f"<kandela.TriangleMesh of {len(self.faces)} triangles>"
+        return f"<kandela.TriangleMesh of {self._sizes[1]} triangles>"
