@@ -101,6 +101,17 @@ static void test_winding_numbers_equal_cpu_results(void **state) {
     }
     assert_memory_equal(of_cpu, of_gpu, sizeof of_cpu);
     assert_memory_equal(cpu_crossings, gpu_crossings, sizeof cpu_crossings);
+    for (int i = 0; i < 2; ++i) {
+        const uint64_t vertices = 3 * (uint64_t)set.input.position_count,
+                       corners = 3 * (uint64_t)set.input.triangle_count;
+        float *xyz = (float *)malloc(vertices * sizeof *xyz);
+        uint32_t *at = (uint32_t *)malloc(corners * sizeof *at);
+        assert_int_equal(kd_triangles_download(trees[i], xyz, at), KD_OK);
+        assert_memory_equal(xyz, set.positions, vertices * sizeof *xyz);
+        assert_memory_equal(at, set.triangles, corners * sizeof *at);
+        free(xyz);
+        free(at);
+    }
     kd_triangles_close(cpu);
     kd_triangles_close(gpu);
     triangle_set_close(&set);
