@@ -150,6 +150,15 @@ static kd_status build_on_device(opening *opening) {
     return status;
 }
 
+const char *kd_triangles_builders(void) {
+#define BUILDER_NAME(name) " " #name
+#ifdef KD_HAVE_CUDA
+    return &(TRITREE_BUILDER_ROWS(BUILDER_NAME) " binned")[1];
+#else
+    return &(TRITREE_BUILDER_ROWS(BUILDER_NAME))[1];
+#endif
+}
+
 kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                             const kd_triangles_options *options) {
     kd_status status = KD_OK;

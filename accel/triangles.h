@@ -8,14 +8,17 @@
 
 struct triangles_cuda;
 struct nearest_tree;
+struct winding_dipole;
 
 struct kd_triangles {
     tritree tree; /* its input is the two arrays below; on a device it has no host arrays */
     vec3 *positions;
     uint32_t *triangles;
-    struct triangles_cuda *cuda;  /* the tree on a CUDA device, or NULL */
-    struct nearest_tree *nearest; /* for nearest-triangle queries; NULL until the first one */
-    char builder[32];             /* name of the builder */
+    struct triangles_cuda *cuda;    /* the tree on a CUDA device, or NULL */
+    struct nearest_tree *nearest;   /* for nearest-triangle queries; NULL until the first one */
+    struct winding_dipole *dipoles; /* for winding numbers; NULL until the first one */
+    struct kd_triangles *host; /* of a tree on a device: a copy for queries that run on the host */
+    char builder[32];          /* name of the builder */
     void *stream;
 };
 
@@ -25,8 +28,8 @@ kd_status triangles_take_options(kd_triangles_options *out,
                                  const kd_triangles_options *caller_options);
 /* Moves a tree from the host to the device that the options select. */
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options);
-/* Return the bytes of the tree for nearest-triangle queries, 0 if there is none; and free that
-   tree. */
+/* Return the bytes of the structures for nearest triangles and winding numbers, 0 if there are
+   none; and free them. */
 uint64_t triangles_nearest_bytes(const kd_triangles *tree);
 void triangles_close_nearest_tree(kd_triangles *tree);
 /* Frees the arrays on the host. */

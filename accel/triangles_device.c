@@ -177,6 +177,8 @@ kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bo
     *made = *tree;
     made->cuda = NULL;
     made->nearest = NULL;
+    made->dipoles = NULL;
+    made->host = NULL;
     tritree *to = &made->tree;
     KD_TRY_GOTO(KD_RESERVE(to->nodes, to->node_count));
     KD_TRY_GOTO(KD_RESERVE(to->references, to->reference_count));

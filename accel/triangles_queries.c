@@ -3,6 +3,7 @@
    work. */
 #include "accel/rays/batch.h"
 #include "accel/rays/nearest.h"
+#include "accel/rays/winding.h"
 #include "accel/triangles.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
@@ -228,11 +229,20 @@ static const nearest_tree *nearest_of(const kd_triangles *tree) {
 
 uint64_t triangles_nearest_bytes(const kd_triangles *tree) {
     const nearest_tree *nearest = nearest_of(tree);
-    return nearest ? sizeof *nearest + nearest_tree_bytes(nearest) : 0;
+    kd_triangles_info host;
+    kd_triangles_describe(__atomic_load_n(&tree->host, __ATOMIC_ACQUIRE), &host);
+    if (!nearest) return host.bytes;
+    const bool dipoles = __atomic_load_n(&tree->dipoles, __ATOMIC_ACQUIRE) != NULL;
+    return host.bytes + sizeof *nearest + nearest_tree_bytes(nearest) +
+           (dipoles ? winding_dipoles_bytes(&nearest->view) : 0);
 }
 
 void triangles_close_nearest_tree(kd_triangles *tree) {
     nearest_tree *owned = tree->nearest;
+    kd_triangles_close(tree->host);
+    memory_free(tree->dipoles);
+    tree->host = NULL;
+    tree->dipoles = NULL;
     if (!owned) return;
     if (tree->cuda) {
         device_memory_free(owned->nodes);
@@ -297,16 +307,38 @@ static kd_status make_nearest(kd_triangles *tree) {
     return status;
 }
 
-/* Casting away const is sound: kd_triangles_open created the object, and the results of queries do
-   not change. */
-static kd_status prepare(const kd_triangles *tree) {
+static kd_status make_dipoles(kd_triangles *tree) {
+    winding_dipole *made = NULL;
+    KD_TRY(winding_dipoles_make(&made, &tree->nearest->view));
+    __atomic_store_n(&tree->dipoles, made, __ATOMIC_RELEASE);
+    return KD_OK;
+}
+
+static kd_status make_host(kd_triangles *tree) {
+    kd_triangles *made = NULL;
+    int32_t previous = 0;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    const kd_status status = triangles_cuda_fetch(&made, tree, true);
+    device_leave(previous);
+    if (status == KD_OK) __atomic_store_n(&tree->host, made, __ATOMIC_RELEASE);
+    return status;
+}
+
+/* Calls make(tree) unless *made is set; concurrent calls wait. Casting away const is sound:
+   kd_triangles_open created the object, and the results of queries do not change. */
+static kd_status prepare(const kd_triangles *tree, void *const *made,
+                         kd_status (*make)(kd_triangles *tree)) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    if (nearest_of(tree)) return KD_OK;
+    if (__atomic_load_n(made, __ATOMIC_ACQUIRE)) return KD_OK;
     pthread_mutex_lock(&one_at_a_time);
     const kd_status status =
-        nearest_of(tree) ? KD_OK : make_nearest((kd_triangles *)(uintptr_t)tree);
+        __atomic_load_n(made, __ATOMIC_ACQUIRE) ? KD_OK : make((kd_triangles *)(uintptr_t)tree);
     pthread_mutex_unlock(&one_at_a_time);
     return status;
+}
+
+static kd_status prepare_nearest(const kd_triangles *tree) {
+    return prepare(tree, (void *const *)(const void *)&tree->nearest, make_nearest);
 }
 
 kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points, uint64_t count,
@@ -323,9 +355,90 @@ kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *poin
     KD_REQUIRE(points && nearest, KD_ERROR_USAGE, "`count` is %llu, but `%s` is NULL",
                (unsigned long long)count, points ? "nearest" : "points");
     KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
-    KD_TRY(prepare(tree));
+    KD_TRY(prepare_nearest(tree));
     if (tree->cuda) return triangles_cuda_closest(tree, points, count, max_distance, nearest);
     nearest_find(&tree->nearest->view, (const vec3 *)points, count, max_distance,
                  (near_place *)nearest);
+    return KD_OK;
+}
+
+/* Winding numbers and crossings of <kandela/triangles.h>. They are computed on the host: a tree on
+   a device makes a copy of itself there. */
+
+/* Replaces a tree on a device by its copy on the host. */
+static kd_status prepare_host(const kd_triangles **tree) {
+    if (!(*tree)->cuda) return KD_OK;
+    KD_TRY(prepare(*tree, (void *const *)(const void *)&(*tree)->host, make_host));
+    *tree = (*tree)->host;
+    return KD_OK;
+}
+
+static kd_status prepare_winding(const kd_triangles **tree, const float *points, uint64_t count,
+                                 bool dipoles) {
+    const caller_array array = {points, "points", sizeof(float)};
+    KD_REQUIRE(*tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_REQUIRE(count <= INT64_MAX / sizeof(vec3), KD_ERROR_USAGE,
+               "`count` is %llu; so many points exceed the address space",
+               (unsigned long long)count);
+    KD_REQUIRE(points || count == 0, KD_ERROR_USAGE, "`count` is %llu, but `points` is NULL",
+               (unsigned long long)count);
+    KD_TRY(caller_memory_check(&array, 1, true));
+    KD_TRY(prepare_host(tree));
+    KD_TRY(prepare_nearest(*tree));
+    return dipoles ? prepare(*tree, (void *const *)(const void *)&(*tree)->dipoles, make_dipoles)
+                   : KD_OK;
+}
+
+kd_status kd_triangles_winding_number(const kd_triangles *tree, const float *points, uint64_t count,
+                                      double accuracy, double *winding) {
+    const caller_array array = {winding, "winding", sizeof(double)};
+    KD_REQUIRE(accuracy >= 1, KD_ERROR_USAGE, "`accuracy` is %g; expected 1 to INFINITY", accuracy);
+    KD_REQUIRE(winding || count == 0, KD_ERROR_USAGE, "`count` is %llu, but `winding` is NULL",
+               (unsigned long long)count);
+    KD_TRY(caller_memory_check(&array, 1, true));
+    KD_TRY(prepare_winding(&tree, points, count, true));
+    winding_numbers(&tree->nearest->view, tree->dipoles, (const vec3 *)points, count, accuracy,
+                    winding);
+    return KD_OK;
+}
+
+kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points, uint64_t count,
+                                 uint32_t *crossings, int32_t *winding) {
+    const caller_array arrays[] = {{crossings, "crossings", sizeof *crossings},
+                                   {winding, "winding", sizeof *winding}};
+    KD_TRY(caller_memory_check(arrays, 2, true));
+    KD_TRY(prepare_winding(&tree, points, count, false));
+    winding_crossings(&tree->nearest->view, (const vec3 *)points, count, crossings, winding);
+    return KD_OK;
+}
+
+static kd_status download_from_device(const kd_triangles *tree, float *vertices,
+                                      uint32_t *indices) {
+    const tritree_view *view = &tree->cuda->tree.view;
+    const tritree_input *input = &tree->tree.input;
+    int32_t previous = 0;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = KD_OK;
+    if (vertices)
+        status =
+            device_memory_download(vertices, view->positions, input->position_count * sizeof(vec3));
+    if (indices && status == KD_OK)
+        status = device_memory_download(indices, view->triangles,
+                                        3 * (uint64_t)input->triangle_count * sizeof *indices);
+    device_leave(previous);
+    return status;
+}
+
+kd_status kd_triangles_download(const kd_triangles *tree, float *vertices, uint32_t *indices) {
+    const caller_array arrays[] = {{vertices, "vertices", sizeof *vertices},
+                                   {indices, "indices", sizeof *indices}};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_TRY(caller_memory_check(arrays, 2, true));
+    if (tree->cuda) return download_from_device(tree, vertices, indices);
+    const tritree_input *input = &tree->tree.input;
+    if (vertices && input->position_count)
+        memcpy(vertices, tree->positions, input->position_count * sizeof(vec3));
+    if (indices && input->triangle_count)
+        memcpy(indices, tree->triangles, 3 * (size_t)input->triangle_count * sizeof *indices);
     return KD_OK;
 }

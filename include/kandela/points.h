@@ -194,6 +194,9 @@ KD_API kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *ar
                                        uint32_t count, const kd_points_options *options);
 /* Rebuilds the tree from other points, of any count, dims and scalar, with the same options. */
 KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points);
+/* Returns the names that kd_points_options.builder takes besides "auto", separated by spaces; a
+   static string. */
+KD_API const char *kd_points_builders(void);
 /* Frees the tree; `tree` may be NULL. */
 KD_API void kd_points_close(kd_points *tree);
 

@@ -189,6 +189,9 @@ static inline void kd_ray_batch_default(kd_ray_batch *batch) {
    absent. The caller closes *out with kd_triangles_close. */
 KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                                    const kd_triangles_options *options);
+/* Returns the names that kd_triangles_options.builder takes besides "auto", separated by spaces; a
+   static string. */
+KD_API const char *kd_triangles_builders(void);
 /* Frees the tree; `tree` may be NULL. */
 KD_API void kd_triangles_close(kd_triangles *tree);
 /* Fills *info; if `tree` is NULL, *info is zeroed. */
@@ -225,7 +228,34 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
                                             uint64_t count, float max_distance,
                                             kd_near_triangle *nearest);
 
+/* Computes the generalised winding number of the mesh about each point (x, y, z, packed): the sum
+   of the signed solid angles of the triangles, over 4 pi. It is 1 inside and 0 outside of a closed
+   mesh whose triangles are wound counter-clockwise as seen from outside, the sum over bodies that
+   overlap, and in between for a mesh with holes. A point that is not finite gets NaN.
+   `accuracy`, from 1 to INFINITY: a group of triangles counts as a dipole if the point is farther
+   from its centre than `accuracy` times its radius. With 2 errors are below about 0.05, with 4
+   below 0.01; INFINITY sums over all triangles.
+   Memory: `points` and `winding` are host memory for every tree. The first call builds the tree of
+   kd_triangles_closest_point and 17 bytes per triangle, in host memory; a tree on a device is
+   copied to the host first. */
+KD_API kd_status kd_triangles_winding_number(const kd_triangles *tree, const float *points,
+                                             uint64_t count, double accuracy, double *winding);
+
+/* Counts the triangles that the ray from each point along the x axis crosses: crossings[i] is their
+   number, odd inside of a mesh whose edges have an even number of triangles each, however these are
+   wound; winding[i] is their sum with the signs of the x components of their normals, which is the
+   exact winding number if each edge has as many triangles in one direction as in the other. Rays
+   through edges and vertices count right; coincident triangles count each. Both are 0 for a point
+   on a triangle or not finite. Either output may be NULL. Memory: as above, without the 17 bytes. */
+KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points,
+                                        uint64_t count, uint32_t *crossings, int32_t *winding);
+
 /************************************** Simple: files ****************************************/
+
+/* Copies the mesh of a tree to host memory: 3 floats for each of info.vertices, 3 indices for each
+   of info.triangles. Either may be NULL. */
+KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices,
+                                       uint32_t *indices);
 
 /* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
    Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or

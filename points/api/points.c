@@ -236,6 +236,11 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
     return status;
 }
 
+const char *kd_points_builders(void) {
+#define BUILDER_NAME(name) " " #name
+    return &(POINTTREE_BUILDER_ROWS(BUILDER_NAME))[1];
+}
+
 kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                          const kd_points_options *options) {
     kd_status status = KD_OK;

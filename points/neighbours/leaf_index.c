@@ -150,13 +150,15 @@ LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
 /* Computes the sides of the bucket's box along an axis, then sets the unused slots to NaN, which
    no search finds. */
 LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, uint32_t filled,
-                           float sides[2]) {
+                           double frame, float sides[2]) {
     const uint32_t places = (uint32_t)leaf->places;
-    double lo, hi;
+    double lo, hi, unused;
     if (wide) {
         double *x = (double *)(uintptr_t)leaf->at + axis * places;
         ends_of_doubles(x, leaf->places, &lo, &hi);
         for (uint32_t i = filled; i < places; ++i) x[i] = (double)NAN;
+        difference_bounds(lo, frame, &lo, &unused);
+        difference_bounds(hi, frame, &unused, &hi);
     } else {
         float *x = (float *)(uintptr_t)leaf->at + axis * places;
         ends_of_floats(x, leaf->places, &lo, &hi);
@@ -189,11 +191,23 @@ LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const inde
     const uint32_t last = index->shape.levels - 1;
     float *to = index->shape.levels ? sides_at(index, last, s) + s % LEAF_GROUP : NULL;
     if (to) *min_id_at(index, last, s) = min_id;
+    const double *frame = to ? leafindex_frame(index, last, s / LEAF_GROUP) : NULL;
     for (uint32_t axis = 0; axis < columns; ++axis) {
         float sides[2];
-        column_close(wide, &leaf, axis, filled, sides);
+        column_close(wide, &leaf, axis, filled, frame ? frame[axis] : 0, sides);
         for (int side = 0; to && side < 2; ++side, to += LEAF_GROUP) *to = sides[side];
     }
+}
+
+/* Returns the nodes of a bucket and their number; `members` has space for them. */
+static const uint32_t *bucket_nodes(const index_work *work, uint32_t s,
+                                    uint32_t members[LEAF_POINTS], uint32_t *filled) {
+    if (!work->slots.nodes) {
+        *filled = leaf_members(&work->out->shape, s, members);
+        return members;
+    }
+    *filled = work->slots.filled[s];
+    return *filled ? work->slots.nodes + (uint64_t)s * LEAF_POINTS : members;
 }
 
 static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -202,15 +216,8 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
     const leafindex *index = work->out;
     const bool wide = index->scalar == POINT_DOUBLE;
     for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
-        uint32_t members[LEAF_POINTS] = {0};
-        const uint32_t *nodes = members;
-        uint32_t filled;
-        if (work->slots.nodes) {
-            filled = work->slots.filled[s];
-            if (filled) nodes = work->slots.nodes + (uint64_t)s * LEAF_POINTS;
-        } else {
-            filled = leaf_members(&index->shape, s, members);
-        }
+        uint32_t members[LEAF_POINTS] = {0}, filled;
+        const uint32_t *nodes = bucket_nodes(work, s, members, &filled);
         if (index->dims == 3 && wide)
             bucket_fill(3, 3, true, work, s, nodes, filled);
         else if (index->dims == 3)
@@ -222,12 +229,49 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
+/* Sets the frames of groups on the last level to a point in them, the others to that of a child.
+   The middle is preferred: outliers are at the ends. */
+static void frame_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const index_work *work = (const index_work *)context;
+    const leafindex *index = work->out;
+    const uint64_t row = index->columns;
+    const uint32_t level = work->level, children = level ? LEAF_GROUP : index->shape.root_children;
+    for (uint32_t g = (uint32_t)begin; g < (uint32_t)end; ++g) {
+        double *frame = index->frames + (index->shape.level_begin[level] + (uint64_t)g) * row;
+        if (level + 1 < index->shape.levels) {
+            memcpy(frame, leafindex_frame(index, level + 1, g * LEAF_GROUP + children / 2),
+                   row * sizeof *frame);
+            continue;
+        }
+        uint32_t members[LEAF_POINTS] = {0}, filled = 0;
+        const uint32_t *nodes = members;
+        for (uint32_t i = 0; !filled && i < children; ++i)
+            nodes = bucket_nodes(work, g * LEAF_GROUP + (children / 2 + i) % children, members,
+                                 &filled);
+        for (uint32_t axis = 0; axis < row; ++axis)
+            frame[axis] = filled && axis < index->dims
+                              ? pointtree_nd_coordinate(work->tree, nodes[0], axis)
+                              : 0;
+    }
+}
+
 /* Records the tree node of each id. */
 static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const index_work *work = (const index_work *)context;
     for (int64_t node = begin; node < end; ++node)
         work->out->nodes[work->tree->ids[node]] = (uint32_t)node;
+}
+
+/* Converts the sides of a box along one axis from a frame to another. */
+static void sides_move(double from, double to, float *lo, float *hi) {
+    double low, high;
+    difference_bounds(from, to, &low, &high);
+    low += (double)*lo;
+    high += (double)*hi;
+    *lo = rounded_down(low - fabs(low) * 0x1p-52);
+    *hi = rounded_up(high + fabs(high) * 0x1p-52);
 }
 
 static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -237,6 +281,8 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (uint32_t g = (uint32_t)begin; g < (uint32_t)end; ++g) {
         const float *from = sides_at(index, work->level, g * LEAF_GROUP);
         float *to = sides_at(index, work->level - 1, g) + g % LEAF_GROUP;
+        const double *frame = leafindex_frame(index, work->level, g);
+        const double *above = leafindex_frame(index, work->level - 1, g / LEAF_GROUP);
         uint32_t min_id = KD_NONE;
         for (uint32_t i = 0; i < LEAF_GROUP; ++i) {
             const uint32_t id = *min_id_at(index, work->level, g * LEAF_GROUP + i);
@@ -249,6 +295,7 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
                 lo = float_min(from[lane], lo);
                 hi = float_max(from[LEAF_GROUP + lane], hi);
             }
+            if (frame && lo <= hi) sides_move(frame[axis], above[axis], &lo, &hi);
             to[0] = lo;
             to[LEAF_GROUP] = hi;
             from += 2 * LEAF_GROUP;
@@ -269,17 +316,46 @@ static uint64_t boxes_bytes(const leafindex *index) {
     return (uint64_t)index->shape.groups * index->columns * 2 * LEAF_GROUP * sizeof *index->boxes;
 }
 
-static kd_status reserve(leafindex *out, bool places) {
+static kd_status reserve(leafindex *out, bool places, bool frames) {
     const uint64_t leaves = leaves_bytes(out), boxes = boxes_bytes(out);
     KD_TRY(memory_reserve(&out->leaves, leaves, 1));
     KD_TRY(memory_reserve((void **)&out->boxes, boxes, 1));
     KD_TRY(KD_RESERVE_ZEROED(out->min_ids, (uint64_t)out->shape.groups * LEAF_GROUP));
+    if (frames) KD_TRY(KD_RESERVE(out->frames, (uint64_t)out->shape.groups * out->columns));
     if (places) KD_TRY(KD_RESERVE(out->nodes, out->shape.count));
     large_pages_prefer(out->leaves, leaves);
     large_pages_prefer(out->boxes, boxes);
     if (places) large_pages_prefer(out->nodes, out->shape.count * sizeof *out->nodes);
     memset(out->boxes, 0, boxes); /* the root may have fewer than eight children */
     return KD_OK;
+}
+
+/* Returns whether floats are too coarse for the boxes of doubles: whether in an eighth of a sample
+   of buckets their spacing exceeds 1/32 of the bucket's side. Buckets of equal points do not
+   count. */
+static bool needs_frames(const pointtree_nd_view *tree) {
+    enum { SAMPLED = 64 };
+    const leaf_shape shape = leaf_shape_of(tree->count);
+    const uint32_t samples = shape.leaf_count < SAMPLED ? shape.leaf_count : SAMPLED;
+    uint32_t coarse = 0, all = 0;
+    for (uint32_t i = 0; i < samples; ++i) {
+        uint32_t nodes[LEAF_POINTS];
+        const uint32_t filled = leaf_members(&shape, i * (shape.leaf_count / samples), nodes);
+        double side = 0, farthest = 0;
+        for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+            const double first = pointtree_nd_coordinate(tree, nodes[0], axis);
+            double lo = first, hi = first;
+            for (uint32_t k = 1; k < filled; ++k) {
+                lo = fmin(lo, pointtree_nd_coordinate(tree, nodes[k], axis));
+                hi = fmax(hi, pointtree_nd_coordinate(tree, nodes[k], axis));
+            }
+            side = fmax(side, hi - lo);
+            farthest = fmax(farthest, fmax(-lo, hi));
+        }
+        all += side > 0;
+        coarse += side > 0 && farthest * 0x1p-23 > side / 32;
+    }
+    return 8 * coarse > all;
 }
 
 static void begin(leafindex *out, const pointtree_nd_view *tree) {
@@ -297,8 +373,10 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool pla
     index_work work = {tree, out, {NULL, NULL}, 0};
     begin(out, tree);
     if (tree->count == 0) return KD_OK;
-    KD_TRY_GOTO(reserve(out, places));
+    KD_TRY_GOTO(reserve(out, places, tree->scalar == POINT_DOUBLE && needs_frames(tree)));
     if (out->shape.ties) KD_TRY_GOTO(leaf_slots_open(&work.slots, tree, &out->shape));
+    for (work.level = out->frames ? out->shape.levels : 0; work.level-- > 0;)
+        parallel_for(leaf_groups(&out->shape, work.level), GRAIN, frame_piece, &work);
     parallel_for(out->shape.leaf_count, GRAIN, bucket_piece, &work);
     for (work.level = out->shape.levels; work.level-- > 1;)
         parallel_for(leaf_groups(&out->shape, work.level), GRAIN, group_piece, &work);
@@ -314,12 +392,14 @@ void leafindex_close(leafindex *owned) {
     memory_free(owned->boxes);
     memory_free(owned->min_ids);
     memory_free(owned->nodes);
+    memory_free(owned->frames);
     memset(owned, 0, sizeof *owned);
 }
 
 uint64_t leafindex_bytes(const leafindex *index) {
     return leaves_bytes(index) + boxes_bytes(index) +
            (uint64_t)index->shape.groups * LEAF_GROUP * sizeof *index->min_ids +
+           (index->frames ? index->shape.groups * index->columns * sizeof *index->frames : 0) +
            (index->nodes ? index->shape.count * sizeof *index->nodes : 0);
 }
 

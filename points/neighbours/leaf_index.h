@@ -13,7 +13,8 @@
            boxes and 32 bytes for ids. The buckets contain all data of the tree. With ties there are
            twice as many buckets.
    Invariants: the distance to a box never exceeds that of a point in it, so results are exact.
-               Boxes of doubles are rounded outwards to floats. */
+               Boxes of doubles are rounded outwards to floats, where these are too coarse relative
+               to a position in the group (`frames`). */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #include "core/status.h"
@@ -66,6 +67,9 @@ typedef struct leafindex {
     /* dims: of the points; columns: of a bucket, at least three, the surplus ones being 0 */
     uint32_t dims, columns;
     point_scalar scalar;
+    /* the position, `columns` doubles, to which the boxes of each group are relative; NULL: the
+       origin for all groups */
+    double *frames;
 } leafindex;
 
 /* Builds the index of a tree in one pass over its points. `places`: also record the tree node of
@@ -88,6 +92,21 @@ static inline float rounded_down(double x) {
 }
 static inline float rounded_up(double x) {
     return -rounded_down(-x);
+}
+
+/* Computes bounds of x - frame: both are that difference if it is exact. */
+static inline void difference_bounds(double x, double frame, double *low, double *high) {
+    const double d = x - frame, z = d - x;
+    const double error = (x - (d - z)) - (frame + z); /* x - frame = d + error */
+    *low = error < 0 ? d - fabs(d) * 0x1p-52 : d;
+    *high = error > 0 ? d + fabs(d) * 0x1p-52 : d;
+}
+
+/* Returns the frame of a group; NULL if it is the origin. */
+static inline const double *leafindex_frame(const leafindex *index, uint32_t level,
+                                            uint32_t group) {
+    const uint64_t at = (uint64_t)index->shape.level_begin[level] + group;
+    return index->frames ? index->frames + at * index->columns : NULL;
 }
 
 /* Returns a view of bucket s. */

@@ -2,11 +2,11 @@
    includes this file with LEAF_REAL, LEAF_ANSWER, LEAF_WIDE (1 for doubles) and LEAF(name) defined.
    `dims` is a compile-time constant in the copies for three and four axes.
    Invariants: for doubles a box is rounded outwards to floats and a query to the two
-               neighbouring floats. The sum of at most eight squares of floats has a relative
-               error below 2^-19, so a box farther than the bound times (1 + 2^-18) contains no
-               result. A box whose distance is close to the bound is tested again in the points'
-               scalar, rounded in the same order as a point's distance, hence never above that of
-               a point in the box. */
+               neighbouring floats, both relative to the frame of the group, if it has one. The sum
+   of at most eight squares of floats has a relative error below 2^-19, so a box farther than the
+   bound times (1 + 2^-18) contains no result. A box whose distance is close to the bound is tested
+   again in the points' scalar, rounded in the same order as a point's distance, hence never above
+   that of a point in the box. */
 
 typedef struct LEAF(query) {
     const leafindex *index;
@@ -149,10 +149,27 @@ LANES_FN const float *LEAF(sides)(const leafindex *index, uint32_t level, uint32
     return index->boxes + at * dims * 2 * LEAF_GROUP;
 }
 
+#if LEAF_WIDE
+/* Computes floats below and above the query relative to a frame: their distance covers the rounding
+   of the difference and of the floats, denormal ones included. */
+LANES_FN void LEAF(reframe)(const LEAF(query) * query, const double *frame, uint32_t dims,
+                            float *below, float *above) {
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        const double d = query->at[axis] - frame[axis], margin = fabs(d) * 0x1p-22 + 0x1p-140;
+        below[axis] = (float)(d - margin);
+        above[axis] = (float)(d + margin);
+    }
+}
+#endif
+
 LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, uint32_t group,
                                      uint32_t dims) {
 #if LEAF_WIDE
-    const float *below = query->below, *above = query->above;
+    float framed[2][POINT_DIMS_MAX];
+    const double *frame = leafindex_frame(query->index, level, group);
+    const float *below = frame ? framed[0] : query->below;
+    const float *above = frame ? framed[1] : query->above;
+    if (frame) LEAF(reframe)(query, frame, dims, framed[0], framed[1]);
 #else
     const float *below = query->at, *above = query->at;
 #endif
@@ -170,9 +187,16 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     const leafindex *index = query->index;
     const float *sides = LEAF(sides)(index, level, group, dims) + lane;
     LEAF_REAL sum = 0;
+#if LEAF_WIDE
+    const double *frame = leafindex_frame(index, level, group);
+#endif
     for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP) {
-        const LEAF_REAL under = (LEAF_REAL)sides[0] - query->at[axis];
-        const LEAF_REAL over = query->at[axis] - (LEAF_REAL)sides[LEAF_GROUP];
+        LEAF_REAL low = query->at[axis], high = low;
+#if LEAF_WIDE
+        if (frame) difference_bounds(low, frame[axis], &low, &high);
+#endif
+        const LEAF_REAL under = (LEAF_REAL)sides[0] - high;
+        const LEAF_REAL over = low - (LEAF_REAL)sides[LEAF_GROUP];
         const LEAF_REAL outside = under > over ? under : over, d = outside > 0 ? outside : 0;
         sum = sum + d * d;
     }

@@ -14,7 +14,8 @@ point_arrays point_arrays::make(nb::handle object, nb::handle ids) {
         throw nb::value_error(("`points` has " + std::to_string(a.shape.size()) +
                                " axes; expected shape (count, 1 to 8)")
                                   .c_str());
-    if (a.rows() > 0 && (a.strides[1] != 1 || (a.rows() > 1 && a.strides[0] < a.shape[1])))
+    if (a.rows() > 0 &&
+        ((a.shape[1] > 1 && a.strides[1] != 1) || (a.rows() > 1 && a.strides[0] < a.shape[1])))
         throw nb::value_error("`points`: the coordinates of each point must be contiguous; pass "
                               "numpy.ascontiguousarray(...) of the points");
     out.c = kd_point_array_make(a.data, a.rows(), (uint32_t)a.shape[1],

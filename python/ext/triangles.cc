@@ -110,6 +110,20 @@ static nb::dict tree_describe(const triangles_tree &tree) {
     return out;
 }
 
+static void download(const triangles_tree &tree, nb::handle vertices, nb::handle indices) {
+    array keep[2];
+    kd_triangles_info info;
+    const triangles_use used = tree.use("mesh");
+    kd_triangles_describe(used.get(), &info);
+    float *xyz =
+        (float *)array_data(vertices, "vertices", "float32", 3 * info.vertices, true, &keep[0]);
+    uint32_t *at = (uint32_t *)array_data(indices, "indices", "uint32|int32", 3 * info.triangles,
+                                          true, &keep[1]);
+    if (keep[0].device || keep[1].device)
+        throw nb::value_error("`vertices` and `indices` must be in host memory");
+    check_unlocked([&] { return kd_triangles_download(used.get(), xyz, at); });
+}
+
 static const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
     const array rays = array_of(object, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
@@ -192,6 +206,45 @@ static void closest_point(const triangles_tree &tree, nb::handle points, float m
                   (void)keep;
                   return kd_triangles_closest_point(used, from + 3 * at, some, max_distance,
                                                     to ? to + at : to);
+              });
+}
+
+/* Returns the points, (count, 3) float32 in host memory. */
+static const float *points_of(nb::handle object, uint64_t *count, array *keep) {
+    const array data = array_of(object, "points", false);
+    if (data.shape.size() != 2 || data.shape[1] != 3)
+        throw nb::value_error("`points` must have the shape (count, 3)");
+    *count = data.rows();
+    return (const float *)array_data(object, "points", "float32", 3 * *count, false, keep);
+}
+
+static void winding_number(const triangles_tree &tree, nb::handle points, double accuracy,
+                           nb::handle winding) {
+    std::vector<array> keep(2);
+    uint64_t count = 0;
+    const float *from = points_of(points, &count, &keep[0]);
+    double *to = (double *)array_data(winding, "winding", "float64", count, true, &keep[1]);
+    in_pieces(tree, count, false, LONG_POINTS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_winding_number(used, from + 3 * at, some, accuracy,
+                                                     to ? to + at : to);
+              });
+}
+
+static void crossings(const triangles_tree &tree, nb::handle points, nb::handle counts,
+                      nb::handle winding) {
+    std::vector<array> keep(3);
+    uint64_t count = 0;
+    const float *from = points_of(points, &count, &keep[0]);
+    uint32_t *all =
+        (uint32_t *)array_data(counts, "crossings", "uint32|int32", count, true, &keep[1]);
+    int32_t *sum = (int32_t *)array_data(winding, "winding", "int32", count, true, &keep[2]);
+    in_pieces(tree, count, false, LONG_POINTS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_crossings(used, from + 3 * at, some, all ? all + at : all,
+                                                sum ? sum + at : sum);
               });
 }
 
@@ -304,6 +357,15 @@ void bind_triangles(nb::module_ &m) {
           nb::arg("max_distance"), nb::arg("nearest"),
           "Fills nearest (count, 8) float32: x, y, z, distance, u, v and the bits of triangle and "
           "feature.");
+    m.def("kd_triangles_winding_number", winding_number, nb::arg("tree"), nb::arg("points"),
+          nb::arg("accuracy"), nb::arg("winding"), "Fills winding (count,) float64.");
+    m.def("kd_triangles_crossings", crossings, nb::arg("tree"), nb::arg("points"),
+          nb::arg("crossings").none(), nb::arg("winding").none(),
+          "Fills crossings (count,) uint32 and winding (count,) int32.");
+    m.def("kd_triangles_download", download, nb::arg("tree"), nb::arg("vertices").none(),
+          nb::arg("indices").none(),
+          "Fills vertices (vertices, 3) float32 and indices (triangles, 3) uint32; each may be "
+          "None.");
     m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
           "Writes the tree with its triangles.");
     m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),

@@ -15,6 +15,7 @@ from .errors import (CheckError, DeviceError, InputError, Interrupted, KandelaEr
                      RunError, UsageError)
 from .graphs import knn_graph, mean_dist2, radius_graph
 from .kdtree import KDTree
+from .machine import Device, builders, devices, get_num_threads, set_num_threads
 from .mesh import Hits, Nearest, TriangleMesh
 from .points import NO_POINT, Points
 from .scenes import Photons, Picture, Scene, load_scene, photons, render
@@ -23,6 +24,7 @@ __version__ = _version()
 __all__ = [
     "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "mean_dist2",
     "Hits", "Nearest", "Scene", "Picture", "Photons", "load_scene", "render", "photons", "normals",
-    "dbscan", "icp", "farthest_points", "voxel_downsample", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
+    "dbscan", "icp", "farthest_points", "voxel_downsample",
+    "Device", "devices", "builders", "set_num_threads", "get_num_threads", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
     "CheckError", "Interrupted",
 ]

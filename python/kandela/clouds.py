@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import brought, framework, is_foreign
+from .checks import not_negative, whole
 from .points import NO_POINT, Points, scalar_array
 
 ROWS = 65536  #: points per batch, which bounds the memory
@@ -58,7 +59,9 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     array([0., 0., 1.])
     """
     _, device, back = brought(x, device)
-    x = _three(x)
+    x, k = _three(x), whole(k, "k", 1)
+    if toward is not None and np.shape(toward) != (3,):
+        raise ValueError(f"`toward` has the shape {np.shape(toward)}; expected (3,)")
     out = np.empty_like(x)
     tree = Points(x, device=device)
     for begin in range(0, len(x), ROWS):
@@ -131,7 +134,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
     array([ 0,  0,  0, -1])
     """
     x, device, back = brought(x, device)
-    x = scalar_array(x, "x")
+    x, eps, min_samples = scalar_array(x, "x"), not_negative(eps, "eps"), whole(min_samples, "min_samples", 1)
     n = len(x)
     tree = Points(x, device=device)
     core = np.concatenate([tree.count_within(x[i:i + ROWS], eps) for i in range(0, n, ROWS)] or
@@ -230,7 +233,9 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
     >>> np.allclose(found.translation, [-0.01, 0, -0.02]), found.pairs
     (True, 500)
     """
-    device = brought(target, device)[1]
+    not_negative(max_distance, "max_distance")
+    not_negative(tolerance, "tolerance")
+    device, iterations = brought(target, device)[1], whole(iterations, "iterations", 1)
     source, target = _three(source, "source").astype(np.float64), _three(target, "target")
     tree = Points(np.ascontiguousarray(target, np.float64), device=device)
     target = target.astype(np.float64)
@@ -285,7 +290,8 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     array([0, 3, 2])
     """
     x = x if is_foreign(x) else scalar_array(x, "x")
-    if not 0 < count <= len(x):
+    start = whole(start, "start", 0, len(x) - 1) if len(x) else 0
+    if not 0 < whole(count, "count", 1) <= len(x):
         raise ValueError(f"`count` is {count}, but there are {len(x)} points; expected 1 to {len(x)}")
     columns, least = framework(x).columns(x)
     chosen = np.empty(count, np.int64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import brought
+from .checks import not_negative, whole
 from .points import Points, scalar_array
 
 
@@ -32,6 +33,8 @@ class _Clouds:
             batch = np.asarray(brought(batch)[0])
             if batch.shape != (len(self.x),):
                 raise ValueError(f"`batch` has shape {batch.shape}; expected ({len(self.x)},)")
+            if len(batch) and batch.dtype.kind not in "iu":
+                raise TypeError(f"`batch` is an array of {batch.dtype}; expected integers")
             self._add(batch)
         if self.x.shape[1] == 1:
             self.x = np.hstack([self.x, np.zeros_like(self.x)])
@@ -89,7 +92,7 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarr
     array([[1, 0, 1],
            [0, 1, 2]])
     """
-    clouds = _Clouds(x, batch)
+    k, clouds = whole(k, "k", 1), _Clouds(x, batch)
     n = len(clouds.x)
     wanted = min(k + (not loop), n)
     if wanted == 0:
@@ -128,10 +131,12 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
     array([[1, 0],
            [0, 1]])
     """
-    clouds = _Clouds(x, batch)
+    r, clouds = not_negative(r, "r"), _Clouds(x, batch)
+    if max_neighbors is not None:
+        whole(max_neighbors, "max_neighbors", 0)
     if len(clouds.x) == 0:
         return clouds.back(np.empty((2, 0), np.int64))
-    r = min(float(r), float(np.sqrt(clouds.apart2)))
+    r = min(r, float(np.sqrt(clouds.apart2)))
     offsets, ids, _ = clouds.tree.within(clouds.x, r, distances=False)
     offsets = offsets.astype(np.int64)
     centres = np.repeat(np.arange(len(clouds.x)), np.diff(offsets))
@@ -163,7 +168,7 @@ def mean_dist2(x, k=3) -> np.ndarray:
     >>> mean_dist2(np.array([[0.], [1.], [3.]]), k=1)
     array([1., 1., 4.])
     """
-    clouds = _Clouds(x, None)
+    k, clouds = whole(k, "k", 1), _Clouds(x, None)
     n = len(clouds.x)
     if n < 2:
         return clouds.back(np.zeros(n, clouds.x.dtype))

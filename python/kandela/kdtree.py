@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _c
 from .arrays import framework, is_foreign
+from .checks import not_negative, whole
 from .errors import InputError
-from .metrics import distance, euclid_factor, images, wrapped
-from .points import Points, scalar_array
+from .metrics import distance, euclid_factor, images, is_safe, wrapped
+from .points import Points, id_array, scalar_array
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 
@@ -19,25 +21,45 @@ ROWS = 4096  #: queries per batch, for other norms and periodic boxes
 
 
 def _norm(p):
-    if not p >= 1:
-        raise ValueError("Only p-norms with 1<=p<=infinity permitted")
+    if not_negative(p, "p") < 1:
+        raise ValueError(f"`p` is {p}; only p-norms with 1 <= p <= infinity are supported")
     return float(p)
+
+
+def _check_workers(workers):
+    if whole(workers, "workers", -1) == 0:
+        raise ValueError("`workers` is 0; expected -1 or at least 1")
+
+
+def _numbers(r, name):
+    """Return real numbers, none of them NaN, as a float64 array."""
+    try:
+        r = np.asarray(r, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` is {r!r}; expected numbers") from None
+    if np.isnan(r).any():
+        raise ValueError(f"`{name}` must not be NaN")
+    return r
+
+
+def _radii(r, eps, shape, name="r"):
+    """Return one search radius per query, enlarged by up to 1e-9 if eps allows it, so that rounding
+    loses no point at distance r.
+    """
+    not_negative(eps, "eps")
+    if isinstance(r, float) and r == r:  # the usual case, quickly
+        return np.full(math.prod(shape), r * (1 + min(eps, 1e-9)))
+    r = _numbers(r, name)
+    try:
+        r = np.broadcast_to(r, shape)
+    except ValueError:
+        raise ValueError(f"`{name}` has the shape {r.shape}, which does not fit the shape {shape} of the "
+                         "queries") from None
+    return r.reshape(-1) * (1 + min(eps, 1e-9))
 
 
 def _scalar_of(x):
     return np.float32 if "float32" in str(x.dtype) else np.float64
-
-
-def _reach(r, eps):
-    """Return r, enlarged by up to 1e-9 if eps allows it, so that rounding loses no point at
-    distance r.
-    """
-    return np.asarray(r, np.float64) * (1 + min(eps, 1e-9))
-
-
-def _not_negative(value, name):
-    if not value >= 0:
-        raise ValueError(f"`{name}` is {value}; expected at least 0")
 
 
 class KDTree:
@@ -46,14 +68,18 @@ class KDTree:
     Parameters
     ----------
     data : array_like, (n, m), m from 1 to 8
-        Finite points. float32 stays float32 and gives float32 distances; everything else becomes
-        float64. Arrays of PyTorch, CuPy and JAX are read in place.
+        Finite points. float32 stays float32; everything else becomes float64. The tree holds a copy
+        of the points: changes of `data` after the call have no effect. Arrays of PyTorch, CuPy and
+        JAX are read in place.
     leafsize, compact_nodes, copy_data, balanced_tree : optional
-        Accepted and ignored: the tree is left-balanced and holds a copy of the points.
+        Accepted and ignored: the tree is left-balanced and always holds a copy.
     boxsize : float or array_like, (m,), optional
-        Sides of a periodic box; 0: not periodic along that axis.
-    device, builder, split, ids : optional
+        Finite sides of a periodic box; 0: not periodic along that axis.
+    device, builder, split : optional
         As for `kandela.Points`.
+    ids : array_like of int, (n,), optional
+        Ids from 0 to 2^32 - 2 that all methods return instead of the indices 0, 1, 2, ...; a
+        missing neighbour is then -1. Ties are still broken by the index.
 
     Raises
     ------
@@ -66,6 +92,10 @@ class KDTree:
     -----
     `p` may be any norm from 1 to infinity. `eps` and `workers` are accepted; results are exact, and
     the library uses its own threads.
+
+    A float32 tree without a box answers float32 queries, and those between two float32 trees, in
+    float32; all other queries, such as lists, are answered in float64. A float32 tree builds a second tree of its points in float64 for
+    the first of these.
 
     Queries that are arrays of PyTorch, CuPy or JAX return arrays of that framework on the same
     device, with int64 indices. `query` with p = 2 and without a box runs on the device; everything
@@ -81,62 +111,83 @@ class KDTree:
     [0, 1]
     """
 
-    def __getattr__(self, name):
-        if name in ("tree", "innernode", "leafnode"):
-            raise AttributeError(f"kandela.KDTree does not have SciPy's node objects ({name!r}); "
-                                 "use kandela.Points(x).level_order() for the whole tree")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # so that type checkers report attributes that do not exist
+
+        def __getattr__(self, name):
+            if name in ("tree", "innernode", "leafnode"):
+                raise AttributeError(f"kandela.KDTree does not have SciPy's node objects ({name!r}); "
+                                     "use kandela.Points(x).level_order() for the whole tree")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
                  boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
         if not is_foreign(data) and np.iscomplexobj(data):
             raise TypeError("KDTree does not work with complex data")
-        there = is_foreign(data) and framework(data).on_device(data) and data.ndim == 2 and data.shape[1] > 1
-        given = framework(data).plain(data, _scalar_of(data)) if there else None
-        if not there:
+        if is_foreign(data) and framework(data).on_device(data):
+            data = framework(data).plain(data, _scalar_of(data))
+        else:
             data = scalar_array(framework(data).host(data), "data")
         if data.ndim != 2:
             raise ValueError("data must be 2 dimensions")
         if not 1 <= data.shape[1] <= 8:
             raise ValueError(f"`data` has {data.shape[1]} dimensions; supported: 1 to 8")
-        if leafsize < 1:
-            raise ValueError("leafsize must be at least 1")
-        self._data = None if there else data.copy() if copy_data else data
-        self._there = given
+        leafsize = whole(leafsize, "leafsize", 1)
+        self._data = self._double = None
         self.n, self.m = data.shape
         self.leafsize = leafsize
         self._given = {"device": device, "builder": builder, "split": split}
-        self._ids = None if ids is None else np.ascontiguousarray(ids, np.uint32)
+        self._ids = None if ids is None else id_array(ids, self.n)
         try:
-            self._points = Points(given if there else self._padded(data), **self._given)
+            self._points = Points(data, **self._given)
         except InputError:
             raise ValueError("data must be finite, check for nan or inf values") from None
-        self.mins, self.maxes = (np.array(corner[:self.m] if self.n else np.zeros(self.m), self._points.dtype)
+        self.mins, self.maxes = (np.array(corner if self.n else np.zeros(self.m), self._points.dtype)
                                  for corner in self._points._c.box)
+        widest = (self.maxes.astype(np.float64) - self.mins).max()
+        self._is_safe = bool(is_safe(widest, self._points.dtype))
         self.boxsize, self._box = self._periodic(boxsize)
 
     def _periodic(self, boxsize):
         if boxsize is None:
             return None, None
-        box = np.broadcast_to(np.asarray(boxsize, np.float64), self.m).copy()
+        box = np.asarray(boxsize, np.float64)
+        if box.shape not in ((), (1,), (self.m,)):
+            raise ValueError(f"`boxsize` has the shape {box.shape}; expected a number or {self.m} numbers")
+        box = np.broadcast_to(box, self.m).copy()
+        for axis in np.flatnonzero(~(np.isfinite(box) & (box >= 0)))[:1]:
+            raise ValueError(f"`boxsize` is {box[axis]:g} along axis {axis}; expected a finite side, "
+                             "or 0 for an axis that is not periodic")
         periodic = box > 0
-        if (self.data >= box)[:, periodic].any():
+        if self.n and (self.maxes >= box)[periodic].any():
             raise ValueError("Some input data are greater than the size of the periodic box.")
-        if (self.data < 0)[:, periodic].any():
+        if (self.mins < 0)[periodic].any():
             raise ValueError("Negative input data are outside of the periodic box.")
         return box, box if periodic.any() else None
 
-    @staticmethod
-    def _padded(x):
-        """Return x with at least two columns, the second one 0."""
-        return x if x.shape[1] > 1 else np.hstack([x, np.zeros_like(x)])
-
     @property
     def data(self) -> np.ndarray:
-        """The points, (n, m), in host memory."""
+        """The points, (n, m), in host memory: a read-only copy of those of the tree."""
         if self._data is None:
-            self._data = framework(self._there).host(self._there)
+            places, order, _ = self._points.level_order()
+            data = np.empty_like(places)
+            data[order] = places
+            data.flags.writeable = False
+            self._data = data
         return self._data
+
+    def _tree(self, scalar):
+        """Return the tree for queries of a scalar type."""
+        if scalar == self._points.dtype:
+            return self._points
+        if self._double is None:
+            self._double = Points(self.data.astype(np.float64), **self._given)
+        return self._double
+
+    def _named(self, index):
+        """Return the ids of points by their index; n is the index of a missing one."""
+        if self._ids is None:
+            return index
+        return np.append(self._ids.astype(np.intp), -1)[index]
 
     @property
     def size(self) -> int:
@@ -145,8 +196,8 @@ class KDTree:
 
     @property
     def indices(self) -> np.ndarray:
-        """Indices of the points in level order of the tree."""
-        return self._points.level_order()[1].astype(np.intp)
+        """Indices (or `ids`) of the points in level order of the tree."""
+        return self._named(self._points.level_order()[1].astype(np.intp))
 
     # --- SciPy's queries -------------------------------------------------------------------------
 
@@ -166,15 +217,15 @@ class KDTree:
         distance_upper_bound : float, optional
             Neighbours at this distance or farther are not found.
         workers : int, optional
-            Accepted and ignored.
+            -1 or at least 1; ignored.
 
         Returns
         -------
         distances : float or array, (...) + (k,)
-            In the scalar type of the tree; inf for a missing neighbour. The last axis is missing if
-            k is 1.
+            float32 if the tree, which has no box, and the queries are float32, else float64; inf
+            for a missing neighbour. The last axis is missing if k is 1.
         indices : int or array of intp, (...) + (k,)
-            n for a missing neighbour.
+            n for a missing neighbour, or -1 if the tree has `ids`.
 
         Raises
         ------
@@ -190,14 +241,16 @@ class KDTree:
         (array([inf]), array([3]))
         """
         p = _norm(p)
-        _not_negative(eps, "eps")
-        _not_negative(distance_upper_bound, "distance_upper_bound")
+        not_negative(eps, "eps")
+        not_negative(distance_upper_bound, "distance_upper_bound")
+        _check_workers(workers)
         ranks, squeezed = self._ranks(k)
         if is_foreign(x):
             return self._query_there(x, k, ranks, squeezed, p, float(distance_upper_bound))
         x, shape = self._places(x, p == 2 and self._box is None)
         far = int(ranks.max()) if len(ranks) else 0
         found, ids = self._nearest(x, far, p, float(distance_upper_bound))
+        ids = self._named(ids)
         if far != len(ranks) or (np.diff(ranks) != 1).any():  # not simply 1, 2, ..., k
             found, ids = found[:, ranks - 1], ids[:, ranks - 1]
         if squeezed:
@@ -210,8 +263,9 @@ class KDTree:
         row = framework(x)
         far = int(ranks.max()) if len(ranks) else 0
         on_device = not self._points._c.on_cpu and row.on_device(x)
-        if not on_device or p != 2 or self._box is not None or not 0 < far <= self.n or self.m < 2 or (
-                x.ndim < 1 or x.shape[-1] != self.m):
+        if not on_device or p != 2 or self._box is not None or not 0 < far <= self.n or (
+                x.ndim < 1 or x.shape[-1] != self.m or not self._is_safe or self._ids is not None or
+                np.dtype(_scalar_of(x)).itemsize > self._points.dtype.itemsize):
             answers = self.query(row.host(x), k, 0, p, bound)
             return tuple(row.of_host(x, np.asarray(answer)) for answer in answers)
         shape, x = tuple(x.shape[:-1]), row.plain(x.reshape(-1, self.m), self._points.dtype)
@@ -240,7 +294,7 @@ class KDTree:
         p : float, optional
             Norm, from 1 to infinity.
         eps, workers : optional
-            Accepted; the results are exact.
+            Accepted as by `query`; the results are exact.
         return_sorted : bool, optional
             Sort the indices. None (default): only if there is more than one query.
         return_length : bool, optional
@@ -257,9 +311,10 @@ class KDTree:
         array([list([0, 1]), list([2])], dtype=object)
         """
         p = _norm(p)
+        _check_workers(workers)
         x, shape = self._places(x)
-        r = np.broadcast_to(_reach(r, eps), shape).reshape(-1)
-        offsets, ids = self._within(x, r, p)[:2]
+        offsets, ids = self._within(x, _radii(r, eps, shape), p)[:2]
+        ids = self._named(ids)
         if return_length:
             counts = np.diff(offsets).reshape(shape)
             return int(counts) if shape == () else counts
@@ -295,11 +350,13 @@ class KDTree:
         [[0, 1], []]
         """
         self._same_space(other)
-        offsets, ids = other._within(self._as(other), np.full(self.n, _reach(r, eps)), _norm(p))[:2]
+        offsets, ids = other._within(self._as(other), _radii(r, eps, (self.n,)), _norm(p))[:2]
+        ids = other._named(ids)
         return [np.sort(ids[offsets[i]:offsets[i + 1]]).tolist() for i in range(self.n)]
 
     def query_pairs(self, r, p=2.0, eps=0, output_type="set") -> Any:
-        """Find all pairs i < j of points within a distance of each other.
+        """Find all pairs i < j of points within a distance of each other. Of a pair of `ids`, the
+        smaller comes first.
 
         Parameters
         ----------
@@ -321,11 +378,13 @@ class KDTree:
         {(0, 1)}
         """
         if output_type not in ("set", "ndarray"):
-            raise ValueError(f"Invalid output type '{output_type}'")
-        offsets, ids = self._within(self.data, np.full(self.n, _reach(r, eps)), _norm(p))[:2]
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"set\" or \"ndarray\"")
+        offsets, ids = self._within(self._as(self), _radii(r, eps, (self.n,)), _norm(p))[:2]
         rows = np.repeat(np.arange(self.n), np.diff(offsets))
         keep = rows < ids
         pairs = np.stack([rows[keep], ids[keep]], 1).astype(np.intp)
+        if self._ids is not None:
+            pairs = np.sort(self._named(pairs), 1)
         return pairs if output_type == "ndarray" else set(map(tuple, pairs.tolist()))
 
     def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True) -> Any:
@@ -355,11 +414,11 @@ class KDTree:
         array([1, 2, 4])
         """
         self._same_space(other)
-        p, radii = _norm(p), np.atleast_1d(np.asarray(r, np.float64))
+        p, radii = _norm(p), np.atleast_1d(_numbers(r, "r"))
         if radii.ndim > 1:
-            raise ValueError("r must be either a single value or a one-dimensional array of values")
+            raise ValueError("`r` must be either a single value or a one-dimensional array of values")
         if not cumulative and (np.diff(radii) < 0).any():
-            raise ValueError("r must be non-decreasing if cumulative is False")
+            raise ValueError("`r` must be non-decreasing if cumulative is False")
         mine, theirs = weights if isinstance(weights, tuple) else (weights, weights)
         mine, theirs = self._weights(mine), other._weights(theirs)
         order = np.argsort(radii, kind="stable")
@@ -390,7 +449,8 @@ class KDTree:
         p : float, optional
             Norm, from 1 to infinity.
         output_type : {"dict", "ndarray", "coo_matrix", "dok_matrix"}, optional
-            "ndarray" has the fields i, j, v; the last two need SciPy.
+            "ndarray" has the fields i, j, v; the last two need SciPy. Rows and columns are the
+            indices, or `ids`, of the points.
 
         Returns
         -------
@@ -403,10 +463,11 @@ class KDTree:
         """
         self._same_space(other)
         if output_type not in ("dict", "ndarray", "coo_matrix", "dok_matrix"):
-            raise ValueError("Invalid output type")
-        offsets, ids, found = other._within(self._as(other),
-                                            np.full(self.n, float(max_distance)), _norm(p), True)
-        rows = np.repeat(np.arange(self.n), np.diff(offsets))
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"dict\", \"ndarray\", \"coo_matrix\" or "
+                             "\"dok_matrix\"")
+        offsets, ids, found = other._within(self._as(other), _radii(max_distance, 0, (self.n,), "max_distance"),
+                                            _norm(p), True)
+        rows, ids = self._named(np.repeat(np.arange(self.n), np.diff(offsets))), other._named(ids)
         if output_type == "dict":
             return dict(zip(zip(rows.tolist(), ids.tolist()), found.tolist()))
         if output_type == "ndarray":
@@ -415,7 +476,7 @@ class KDTree:
             return out
         import scipy.sparse
 
-        matrix = scipy.sparse.coo_matrix((found, (rows, ids)), shape=(self.n, other.n))
+        matrix = scipy.sparse.coo_matrix((found, (rows, ids)), shape=(self._ids_end(), other._ids_end()))
         return matrix if output_type == "coo_matrix" else matrix.todok()
 
     # --- beyond SciPy ----------------------------------------------------------------------------
@@ -447,18 +508,18 @@ class KDTree:
         (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
         """
         x, shape = self._places(x)
-        r = np.broadcast_to(np.asarray(r, np.float64), shape).reshape(-1)
-        offsets, ids, found = self._within(x, r, _norm(p), True)
+        offsets, ids, found = self._within(x, _radii(r, 0, shape), _norm(p), True)
         order = np.lexsort((ids, found, np.repeat(np.arange(len(x)), np.diff(offsets))))
-        ids = ids[order] if self._ids is None else self._ids[ids[order]]
-        return offsets, ids, found[order]
+        return offsets, self._named(ids[order]), found[order]
 
-    def update(self, data) -> None:
+    def update(self, data, ids=None) -> None:
         """Rebuild the tree from other points, with the same options. Not in SciPy.
 
         Parameters
         ----------
         data : array_like, (n, m)
+        ids : array_like of int, (n,), optional
+            Ids to return instead of 0, 1, 2, ...
 
         Examples
         --------
@@ -467,13 +528,12 @@ class KDTree:
         >>> tree.query([[2., 2.]])
         (array([0.]), array([1]))
         """
-        self.__init__(data, self.leafsize, boxsize=self.boxsize, **self._given)
+        self.__init__(data, self.leafsize, boxsize=self.boxsize, ids=ids, **self._given)
 
     def save(self, path) -> None:
-        """Write the tree to a file with a checksum, which `kandela.Points.load` reads. Not in
-        SciPy.
+        """Write the tree to a file with a checksum, which `KDTree.load` reads. Not in SciPy.
 
-        The file holds the Euclidean tree only, without boxsize.
+        The file holds the points and their ids, without boxsize; `kandela.Points.load` reads it, too.
 
         Parameters
         ----------
@@ -489,32 +549,65 @@ class KDTree:
         >>> import kandela, tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> KDTree(np.array([[0., 0.], [1., 1.]])).save(path)
-        >>> len(kandela.Points.load(path))
-        2
+        >>> KDTree.load(path)
+        <kandela.KDTree of 2 x 2 float64>
         """
-        self._points.save(path)
+        (self._points if self._ids is None else Points(self.data, ids=self._ids, **self._given)).save(path)
+
+    @classmethod
+    def load(cls, path, boxsize=None, *, device="auto") -> KDTree:
+        """Build the tree of the points in a file that `save`, or `Points.save`, wrote. Not in SciPy.
+
+        Parameters
+        ----------
+        path : str or path-like
+        boxsize : float or array_like, (m,), optional
+            As for `KDTree`.
+        device : str, optional
+            As for `Points`.
+
+        Returns
+        -------
+        KDTree
+            Its points are in the order of their ids.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, modified or not a tree.
+
+        Examples
+        --------
+        >>> KDTree.load("/nowhere/at/all")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
+        """
+        places, ids, _ = Points.load(path, device="cpu").level_order()
+        order = np.argsort(ids, kind="stable")
+        is_plain = np.array_equal(ids[order], np.arange(len(ids)))
+        return cls(places[order], boxsize=boxsize, device=device, ids=None if is_plain else ids[order])
 
     # --- implementation --------------------------------------------------------------------------
 
     def _places(self, x, quick=False):
-        """Return queries as (q, m) rows in the type of the tree, wrapped into the box, and their
-        shape.
+        """Return queries as (q, m) rows, wrapped into the box, and their shape. They are float32 if
+        they and the tree are and there is no box, else float64.
 
         `quick`: skip the check for non-finite coordinates, because the library checks them.
         """
         x = np.asarray(framework(x).host(x))
         if np.iscomplexobj(x):
             raise TypeError("KDTree does not work with complex data")
-        x = np.asarray(x, self._points.dtype)
+        is_float = x.dtype == np.float32 and self._points.dtype == np.float32 and self._box is None
+        x = x if is_float else np.asarray(x, np.float64)
         if x.ndim == 0 or x.shape[-1] != self.m:
-            raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")
+            raise ValueError(f"`x` must consist of vectors of length {self.m}, but has the shape {x.shape}")
         if not (quick and self.n > 0 and x.size > 0) and not np.isfinite(x).all():
             raise ValueError(NOT_FINITE)
         shape = x.shape[:-1]
         x = np.ascontiguousarray(x.reshape(-1, self.m))
         if self._box is not None:
             x = np.where(self._box > 0, np.mod(x, np.where(self._box > 0, self._box, 1)), x)
-            x = np.ascontiguousarray(x, self.data.dtype)
         return x, shape
 
     @staticmethod
@@ -527,8 +620,9 @@ class KDTree:
                 ranks, squeezed = np.array([operator.index(one) for one in k], np.intp), False
         except TypeError:
             raise ValueError("k must be an integer or a sequence of integers") from None
-        if (np.ndim(k) == 0 and k < 1) or (ranks < 1).any():
-            raise ValueError("k must be greater than or equal to 1")
+        least = k if np.ndim(k) == 0 else ranks.min(initial=1)
+        if least < 1:
+            raise ValueError(f"`k` has the value {least}; k must be greater than or equal to 1")
         return ranks, squeezed
 
     def _weights(self, given):
@@ -536,49 +630,66 @@ class KDTree:
             return np.ones(self.n)
         given = np.ascontiguousarray(given, np.float64)
         if given.shape != (self.n,):
-            raise ValueError("Number of weights differ from the number of data points")
+            raise ValueError(f"`weights` has the shape {given.shape}; expected ({self.n},), one for each point")
         return given
 
+    def _ids_end(self):
+        """Return the number of rows of a matrix whose rows are the indices, or ids, of the points."""
+        return self.n if self._ids is None else int(self._ids.max(initial=0)) + 1
+
     def _same_space(self, other):
+        if not isinstance(other, KDTree):
+            raise TypeError(f"`other` is a {type(other).__name__}; expected a KDTree")
         if self.m != other.m:
-            raise ValueError("Trees passed to query_ball_tree have different dimensionality")
+            raise ValueError(f"`other` has {other.m} dimensions; expected {self.m}")
         mine = np.zeros(self.m) if self.boxsize is None else self.boxsize
         theirs = np.zeros(self.m) if other.boxsize is None else other.boxsize
         if (mine != theirs).any():
-            raise ValueError("Trees passed have different boxsizes")
+            raise ValueError(f"`other` has the boxsize {theirs}; expected {mine}")
 
     def _as(self, other):
-        """Return the points of this tree in the type of the other tree."""
-        return np.ascontiguousarray(self.data, other.data.dtype)
+        """Return the points of this tree as queries of the other tree."""
+        is_float = self._points.dtype == np.float32 and other._points.dtype == np.float32 and self._box is None
+        return self.data if is_float else np.asarray(self.data, np.float64)
+
+    def _is_plain(self, x, p):
+        """Return whether the library itself answers: p = 2 without a box, and squares of distances
+        neither overflow nor underflow.
+        """
+        if p != 2 or self._box is not None or not self._is_safe:
+            return False
+        most = max(map(abs, x.ravel().tolist()), default=0) if x.size < 32 else max(x.max(), -x.min())
+        return most < (1e18 if x.dtype == np.float32 else 1e153)
 
     def _nearest(self, x, k, p, bound):
         """Return distances and indices, (q, k) each; inf and n where nothing is closer than
         `bound`.
         """
         k_there = min(k, self.n)
-        if p == 2 and self._box is None and k_there > 0 and len(x) > 0:
+        if k_there > 0 and len(x) > 0 and self._is_plain(x, p):
             found, ids = self._plain_nearest(x, k_there, bound)
             if k == k_there:
                 return found, ids
             more = ((0, 0), (0, k - k_there))
             return np.pad(found, more, constant_values=np.inf), np.pad(ids, more, constant_values=self.n)
-        found = np.full((len(x), k), np.inf, self.data.dtype)
+        found = np.full((len(x), k), np.inf)
         ids = np.full((len(x), k), self.n, np.intp)
-        if k_there == 0 or len(x) == 0:
-            return found, ids
-        for begin in range(0, len(x), ROWS):
+        if k_there > 0 and len(x) > 0 and not np.isfinite(x).all():
+            raise ValueError(NOT_FINITE)
+        for begin in range(0, len(x) if k_there else 0, ROWS):
             rows = slice(begin, begin + ROWS)
             self._nearest_rows(x[rows], k_there, p, bound, found[rows], ids[rows])
         missing = ~(found < bound)
         found[missing], ids[missing] = np.inf, self.n
-        return found, ids
+        return found.astype(x.dtype), ids
 
     def _plain_nearest(self, x, k, bound):
         """Implement `_nearest` for p = 2 without a box."""
-        query = self._points._query(self._padded(x), bound, None, False, "auto")
-        found, ids = np.empty((len(x), k), self._points.dtype), np.empty((len(x), k), np.int64)
+        tree = self._tree(x.dtype)
+        query = tree._query(x, bound, None, False, "auto")
+        found, ids = np.empty((len(x), k), x.dtype), np.empty((len(x), k), np.int64)
         try:
-            _c.nearest_distances(self._points._c, query, k, ids, found, self.n)
+            _c.nearest_distances(tree._c, query, k, ids, found, self.n)
         except InputError:
             raise ValueError(NOT_FINITE) from None
         return found, ids
@@ -589,8 +700,8 @@ class KDTree:
         The k Euclidean neighbours of the query give an upper bound on the k-th distance by the
         norm; the search within that bound contains the k nearest.
         """
-        near = self._points.nearest(self._padded(x), k)[0]
-        away = distance(wrapped(self.data[near] - x[:, None], self._box).astype(np.float64), p)
+        near = self._tree(x.dtype).nearest(x, k)[0]
+        away = distance(wrapped(self.data[near] - x[:, None].astype(np.float64), self._box), p)
         reach = np.minimum(away.max(1), bound)
         offsets, numbers, dist = self._within(x, reach, p, True)
         rows = np.repeat(np.arange(len(x)), np.diff(offsets))
@@ -606,16 +717,18 @@ class KDTree:
         """
         if self.n == 0 or len(x) == 0:
             return np.zeros(len(x) + 1, np.intp), np.empty(0, np.intp), np.empty(0)
-        asked = np.maximum(r, 0)
-        if p == 2 and self._box is None:
-            offsets, ids, dist2 = self._points.within(self._padded(x), asked, distances=distances)
+        none = r < 0
+        asked = np.maximum(r, 0) if none.any() else r
+        if self._is_plain(x, p):
+            tree = self._tree(x.dtype)
+            offsets, ids, dist2 = tree._rows(tree._query(x, np.inf, asked, False, "auto"), x, distances)
             offsets, ids = offsets.astype(np.intp), ids.astype(np.intp)
             found = np.sqrt(dist2) if distances else None
-            if (r < 0).any():
-                return self._cut(len(x), offsets, ids, found, (r >= 0)[
-                    np.repeat(np.arange(len(x)), np.diff(offsets))])
-            return offsets, ids, found
-        return self._within_images(x, asked, p)
+        else:
+            offsets, ids, found = self._within_images(x, asked, p)
+        if asked is not r:
+            return self._cut(len(x), offsets, ids, found, ~none[np.repeat(np.arange(len(x)), np.diff(offsets))])
+        return offsets, ids, found
 
     @staticmethod
     def _cut(count, offsets, ids, found, keep):
@@ -630,19 +743,21 @@ class KDTree:
         Searches Euclidean balls that contain the balls of the norm, around the periodic images of
         each query, and measures the points found.
         """
-        reach = r * euclid_factor(p, self.m) * (1 + 1e-6)
+        tree = self._tree(x.dtype if self._is_safe else np.dtype(np.float64))
+        # squares of shorter radii are not normal numbers
+        reach = np.maximum(r * euclid_factor(p, self.m) * (1 + 1e-6),
+                           4 * np.sqrt(np.finfo(tree.dtype).tiny))
         all_rows, all_ids = [], []
         for shift, rows in images(x, self._box, reach, self.mins, self.maxes):
-            place = np.ascontiguousarray(x[rows] + shift, self.data.dtype)
-            offsets, ids, _ = self._points.within(self._padded(place), reach[rows],
-                                                  distances=False)
+            place = np.ascontiguousarray(x[rows] + shift, tree.dtype)
+            offsets, ids, _ = tree._rows(tree._query(place, np.inf, reach[rows], False, "auto"), place, False)
             all_rows.append(np.repeat(rows, np.diff(offsets.astype(np.intp))))
             all_ids.append(ids.astype(np.intp))
         rows = np.concatenate(all_rows) if all_rows else np.empty(0, np.intp)
         ids = np.concatenate(all_ids) if all_ids else np.empty(0, np.intp)
         if self._box is not None:  # several images may find the same point
             rows, ids = np.divmod(np.unique(rows * self.n + ids), self.n)
-        found = distance(wrapped((self.data[ids] - x[rows]).astype(np.float64), self._box), p)
+        found = distance(wrapped(self.data[ids] - x[rows].astype(np.float64), self._box), p)
         keep = found <= r[rows]
         order = np.argsort(rows[keep], kind="stable")
         rows, ids, found = rows[keep][order], ids[keep][order], found[keep][order]
@@ -658,4 +773,4 @@ class KDTree:
                       ids=state["ids"], **state["given"])
 
     def __repr__(self):
-        return f"<kandela.KDTree of {self.n} x {self.m} {self.data.dtype}>"
+        return f"<kandela.KDTree of {self.n} x {self.m} {self._points.dtype}>"

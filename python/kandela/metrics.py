@@ -17,15 +17,27 @@ def euclid_factor(p, m):
 
 
 def distance(difference, p):
-    """Return the p-norms along the last axis."""
+    """Return the p-norms along the last axis. Powers neither overflow nor underflow."""
     difference = np.abs(difference)
-    if p == 2:
-        return np.sqrt((difference * difference).sum(-1))
     if p == 1:
         return difference.sum(-1)
+    largest = difference.max(-1, initial=0)
     if np.isinf(p):
-        return difference.max(-1, initial=0)
-    return (difference**p).sum(-1) ** (1.0 / p)
+        return largest
+    parts = np.divide(difference, largest[..., None], out=np.zeros_like(difference),
+                      where=(largest > 0)[..., None])
+    scaled = largest * (parts**p).sum(-1) ** (1.0 / p)
+    if p != 2:
+        return scaled
+    with np.errstate(over="ignore", under="ignore"):
+        return np.where(is_safe(largest), np.sqrt((difference * difference).sum(-1)), scaled)
+
+
+def is_safe(lengths, scalar=np.float64):
+    """Return for each length whether it is 0 or its square is a normal number of the scalar."""
+    limits = np.finfo(scalar)
+    return ((lengths > 2 * np.sqrt(float(limits.tiny))) | (lengths == 0)) & (
+        lengths < np.sqrt(float(limits.max)) / 4)
 
 
 def wrapped(difference, box):

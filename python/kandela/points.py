@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
 
 from . import _c
 from .arrays import framework, is_foreign, path_text, settle, stream_number
+from .checks import not_negative, whole
 
 #: Id in place of a neighbour that does not exist.
 NO_POINT = np.uint32(_c.KD_NO_POINT)
@@ -41,6 +44,51 @@ def scalar_array(x, name):
     return np.ascontiguousarray(x)
 
 
+def id_array(ids, count=None):
+    """Return ids as a uint32 array after checking them.
+
+    Parameters
+    ----------
+    ids : array_like of int
+        Ids from 0 to 2^32 - 2.
+    count : int, optional
+        The expected number of ids.
+
+    Raises
+    ------
+    TypeError
+        If `ids` are not integers.
+    ValueError
+        If there are more or less than `count`, or one is out of range.
+    """
+    ids = np.asarray(framework(ids).host(ids))
+    if ids.size and ids.dtype.kind not in "iu":
+        raise TypeError(f"`ids` is an array of {ids.dtype}; expected integers")
+    if count is not None and ids.shape != (count,):
+        raise ValueError(f"`ids` has the shape {ids.shape}; expected ({count},), one for each point")
+    _check_ids(ids)
+    return np.ascontiguousarray(ids, np.uint32)
+
+
+def _check_ids(ids):
+    if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < NO_POINT):
+        raise ValueError(f"`ids` has values from {int(ids.min())} to {int(ids.max())}; "
+                         f"expected 0 to {NO_POINT - 1}")
+
+
+def _radius(radius, count, name="radius"):
+    """Return the arguments `max_radius` and `radii` of a query for one or `count` radii."""
+    if np.ndim(radius) == 0:
+        return not_negative(radius, name), None
+    if not is_foreign(radius):
+        radius = np.asarray(radius)
+        if radius.shape != (count,):
+            raise ValueError(f"`{name}` has the shape {radius.shape}; expected a number or ({count},)")
+        if count and not radius.min() >= 0:
+            raise ValueError(f"`{name}` has the value {radius.min():g}; expected at least 0")
+    return np.inf, radius
+
+
 class Points:
     """Left-balanced k-d tree over a copy of a set of points.
 
@@ -59,7 +107,7 @@ class Points:
     split : {"widest", "round-robin"}, optional
         Split axis of a node: the widest side, or x, y, z, x, ...
     ids : array of uint32, (n,), optional
-        Ids to return instead of 0, 1, 2, ...
+        Ids to return instead of 0, 1, 2, ...; from 0 to 2^32 - 2.
     spread : {"auto", "parts", "copies"}, optional
         Distribution over several devices. "parts": each device holds a part of the points.
         "copies": each holds all points and answers some of the queries. "auto" (default): chosen
@@ -99,14 +147,16 @@ class Points:
         if spread not in ("auto", "parts", "copies"):
             raise ValueError(f'`spread` is "{spread}"; expected "auto", "parts" or "copies"')
         options.spread = ("auto", "parts", "copies").index(spread)
-        self._c = _c.kd_points_open(self._array(x, ids), options)
+        self._c, self._device = _c.kd_points_open(self._array(x, ids), options), device
         self._describe()
 
     @staticmethod
     def _array(x, ids=None):
         """Return the C library's view of points and ids, without copying the points."""
         if ids is not None and not framework(ids).on_device(ids):
-            ids = np.ascontiguousarray(ids, np.uint32)
+            ids = id_array(ids, *getattr(x, "shape", ())[:1])
+        elif ids is not None and "uint" not in str(ids.dtype):
+            _check_ids(ids)
         settle(x, ids)
         return _c.kd_point_array_make(x.detach() if hasattr(x, "detach") else x, ids)
 
@@ -183,7 +233,7 @@ class Points:
         >>> len(tree)
         1
         """
-        _c.kd_points_remove(self._c, np.ascontiguousarray(ids, np.uint32))
+        _c.kd_points_remove(self._c, id_array(ids))
         self.n = _c.kd_points_count(self._c)
 
     def rebuild(self) -> None:
@@ -280,6 +330,8 @@ class Points:
         >>> tree.nearest(np.array([[0., 1.]]), 2)
         (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
         """
+        k = whole(k, "k", 1, 2**32 - 1)
+        not_negative(max_radius, "max_radius")
         query, row = self._query(x, max_radius, radii, coherent, method, stream), framework(x)
         shape = len(x), k
         ids, dist2 = (row.empty(x, shape, np.int32 if row.wide else np.uint32),
@@ -319,8 +371,11 @@ class Points:
         >>> tree.within(np.array([[0., 1.], [9., 9.]]), 2.)[:2]
         (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method, stream)
+        max_radius, radii = _radius(radius, len(x))
+        return self._rows(self._query(x, max_radius, radii, coherent, method, stream), x, distances)
+
+    def _rows(self, query, x, distances):
+        """Implement `within` for a query of the C library, whose points are x."""
         row = framework(x)
         offsets = row.empty(x, len(x) + 1, np.int64 if row.wide else np.uint64)
         _c.kd_points_within_count(self._c, query, row.target(offsets))
@@ -360,8 +415,8 @@ class Points:
         >>> odd
         [1]
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method)
+        max_radius, radii = _radius(radius, len(x))
+        query = self._query(x, max_radius, radii, coherent, method)
         _c.kd_points_visit(self._c, query, call)
 
     def count_within(self, x, radius, *, stream=None) -> Any:
@@ -385,8 +440,8 @@ class Points:
         >>> Points(np.array([[0., 0.], [3., 4.]])).count_within(np.array([[0., 1.]]), 2.)
         array([1])
         """
-        radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, False, "auto", stream)
+        max_radius, radii = _radius(radius, len(x))
+        query = self._query(x, max_radius, radii, False, "auto", stream)
         offsets = np.empty(len(x) + 1, np.uint64)
         _c.kd_points_within_count(self._c, query, offsets)
         return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
@@ -462,7 +517,7 @@ class Points:
         options = _c.kd_points_options_default()
         options.device = device
         loaded = cls.__new__(cls)
-        loaded._c = _c.kd_points_load(path_text(path), options)
+        loaded._c, loaded._device = _c.kd_points_load(path_text(path), options), device
         loaded._describe()
         return loaded
 
@@ -475,6 +530,21 @@ class Points:
         >>> tree.close()
         """
         _c.kd_points_close(self._c)
+
+    def __getstate__(self):
+        """The file of `save`, and the options. Points that were inserted get ids, as in the file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tree")
+            self.save(path)
+            with open(path, "rb") as file:
+                return {"file": file.read(), "device": self._device}
+
+    def __setstate__(self, state):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tree")
+            with open(path, "wb") as file:
+                file.write(state["file"])
+            self.__dict__.update(Points.load(path, device=state["device"]).__dict__)
 
     def __len__(self):
         return self.n

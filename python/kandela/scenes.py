@@ -193,6 +193,8 @@ def _plain(value):
 def _given(name, mesh):
     """Remove the arrays of a mesh from its description and return them in the library's types."""
     arrays = [mesh.pop(key, None) for key in ("vertices", "faces", "normals", "texcoords")]
+    if arrays[0] is not None:
+        TriangleMesh._check(*(None if array is None else np.asarray(array) for array in arrays[:2]))
     types = (np.float32, np.uint32, np.float32, np.float32)
     return (name,) + tuple(None if array is None else np.ascontiguousarray(array, kind)
                            for array, kind in zip(arrays, types))

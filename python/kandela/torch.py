@@ -96,7 +96,8 @@ def mesh_distance2(points, vertices, faces) -> torch.Tensor:
 
     Notes
     -----
-    The nearest point is found from coordinates rounded to float32. Gradients keep its barycentric
+    The nearest point is found from coordinates rounded to float32, relative to the centre of the
+    mesh if that is far from the origin. Gradients keep its barycentric
     coordinates fixed.
 
     Examples
@@ -108,8 +109,8 @@ def mesh_distance2(points, vertices, faces) -> torch.Tensor:
     >>> points.grad.tolist()
     [[0.0, 0.0, 4.0]]
     """
-    mesh = TriangleMesh(vertices.detach().float(), faces, device="auto" if vertices.is_cuda else "cpu")
-    near = mesh.closest_point(points.detach().float())
+    mesh = TriangleMesh(vertices.detach(), faces, device="auto" if vertices.is_cuda else "cpu")
+    near = mesh.closest_point(points.detach())
     u, v = (weight.to(vertices.dtype)[:, None] for weight in (near.u, near.v))
     a, b, c = vertices[faces[near.triangle.long()].long()].unbind(1)
     away = points - ((1 - u - v) * a + u * b + v * c)

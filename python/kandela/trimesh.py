@@ -143,8 +143,14 @@ class RayMeshIntersector:
         return tree.occluded(origins - middle, directions, tmin=BEFORE)
 
     def contains_points(self, points) -> np.ndarray:
-        """Return whether the mesh contains each point: (n,) bool, by trimesh's ray test."""
-        return contains_points(self, points)
+        """Return whether the mesh contains each point: (n,) bool. By trimesh's ray test if an edge
+        belongs to an odd number of faces; else by the parity of crossings, in which faces that
+        coincide count each.
+        """
+        tree, middle = self._tree
+        if len(self.mesh.faces) == 0 or not tree._meetings().even:
+            return contains_points(self, points)
+        return tree.contains(np.asarray(points, np.float64).reshape(-1, 3) - middle, sign="parity")
 
     def __getstate__(self):
         return {"mesh": self.mesh, "given": self._given}

@@ -79,9 +79,48 @@ static void test_empty_meshes(void **state) {
     kd_triangles_close(gpu);
 }
 
+/* A tree on a device answers from its copy on the host. */
+static void test_winding_numbers_equal_cpu_results(void **state) {
+    static vec3 points[POINTS];
+    static double of_cpu[POINTS], of_gpu[POINTS];
+    static uint32_t cpu_crossings[POINTS], gpu_crossings[POINTS];
+    (void)state;
+    triangle_set set = triangle_set_make((case_triangles)0, 1500);
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(
+        &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
+    kd_triangles *cpu = open_mesh(&mesh, "cpu"), *gpu = open_mesh(&mesh, "cuda:0");
+    for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
+    kd_triangles *const trees[] = {cpu, gpu};
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(
+            kd_triangles_winding_number(trees[i], &points[0].x, POINTS, 2, i ? of_gpu : of_cpu),
+            KD_OK);
+        assert_int_equal(kd_triangles_crossings(trees[i], &points[0].x, POINTS,
+                                                i ? gpu_crossings : cpu_crossings, NULL),
+                         KD_OK);
+    }
+    assert_memory_equal(of_cpu, of_gpu, sizeof of_cpu);
+    assert_memory_equal(cpu_crossings, gpu_crossings, sizeof cpu_crossings);
+    for (int i = 0; i < 2; ++i) {
+        const uint64_t vertices = 3 * (uint64_t)set.input.position_count,
+                       corners = 3 * (uint64_t)set.input.triangle_count;
+        float *xyz = (float *)malloc(vertices * sizeof *xyz);
+        uint32_t *at = (uint32_t *)malloc(corners * sizeof *at);
+        assert_int_equal(kd_triangles_download(trees[i], xyz, at), KD_OK);
+        assert_memory_equal(xyz, set.positions, vertices * sizeof *xyz);
+        assert_memory_equal(at, set.triangles, corners * sizeof *at);
+        free(xyz);
+        free(at);
+    }
+    kd_triangles_close(cpu);
+    kd_triangles_close(gpu);
+    triangle_set_close(&set);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_equal_cpu_results),
+                                       cmocka_unit_test(test_winding_numbers_equal_cpu_results),
                                        cmocka_unit_test(test_empty_meshes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,21 @@ CALL(triangles_closest_point) {
     return kd_triangles_closest_point(ARG(0, triangles), ARG(1, cloud[0]), 1, INFINITY,
                                       ARG(2, &nearest));
 }
+CALL(triangles_winding_number) {
+    double winding;
+    return kd_triangles_winding_number(ARG(0, triangles), ARG(1, cloud[0]), 1, 2, ARG(2, &winding));
+}
+CALL(triangles_crossings) {
+    uint32_t crossings;
+    int32_t winding;
+    return kd_triangles_crossings(ARG(0, triangles), ARG(1, cloud[0]), 1, ARG(2, &crossings),
+                                  ARG(3, &winding));
+}
+CALL(triangles_download) {
+    float vertices[sizeof cloud / sizeof(float)];
+    uint32_t indices[3];
+    return kd_triangles_download(ARG(0, triangles), ARG(1, vertices), ARG(2, indices));
+}
 CALL(triangles_save) {
     return kd_triangles_save(ARG(0, triangles), ARG(1, path));
 }
@@ -171,6 +186,9 @@ static const row rows[] = {
     ROW(triangles_intersect, 4, "012"),
     ROW(triangles_occluded, 4, "012"),
     ROW(triangles_closest_point, 3, "012"),
+    ROW(triangles_winding_number, 3, "012"),
+    ROW(triangles_crossings, 4, "01"),
+    ROW(triangles_download, 3, "0"),
     ROW(triangles_save, 2, "01"),
     ROW(triangles_load, 3, "01"),
     ROW(render_options_default, 1, ""),

@@ -7,6 +7,7 @@
 #include "tests/api/small_stack.h"
 #include "tests/api/small_stack_points.h"
 #include "tests/api/small_stack_scenes.h"
+#include <kandela/machine.h>
 #include <kandela/triangles.h>
 #include <kandela/version.h>
 
@@ -62,6 +63,8 @@ static void query_triangles(uint32_t count, const char *builder) {
     kd_triangles_info info;
     static kd_ray rays[RAYS];
     static kd_near_triangle nearest[PLACES];
+    static double winding[PLACES];
+    static int32_t crossings[PLACES];
     kd_triangles_options_default(&options);
     strncpy(options.device, "cpu", sizeof options.device - 1);
     strncpy(options.builder, builder, sizeof options.builder - 1);
@@ -80,6 +83,9 @@ static void query_triangles(uint32_t count, const char *builder) {
     cast_batch(tree, rays);
     cast_arrays(tree);
     OK(kd_triangles_closest_point(tree, corners, PLACES, INFINITY, nearest));
+    OK(kd_triangles_winding_number(tree, corners, PLACES, 2, winding));
+    OK(kd_triangles_crossings(tree, corners, PLACES, NULL, crossings));
+    OK(kd_triangles_download(tree, NULL, NULL));
     OK(kd_triangles_save(tree, "small_stack.kdt"));
     OK(kd_triangles_load(&read, "small_stack.kdt", &options));
     kd_triangles_close(read);
@@ -129,6 +135,11 @@ static void *options_in_thread(void *unused) {
     }
     assert_int_equal(kd_render_options_set(&options, "spp", "-1"), KD_ERROR_USAGE);
     assert_true(strlen(kd_last_error_trace()) > 0 && strlen(kd_version()) > 0);
+    assert_true(strlen(kd_points_builders()) > 0 && strlen(kd_triangles_builders()) > 0);
+    kd_threads_set(kd_threads());
+    for (uint32_t i = 0; i < kd_device_count(); ++i)
+        assert_true(strlen(kd_device_id(i)) > 0 && strlen(kd_device_name(i)) > 0 &&
+                    kd_device_bytes(i) > 0);
     return unused;
 }
 
@@ -162,8 +173,8 @@ static void read_name(char name[64], const char *declaration) {
 
 static void test_every_function_is_covered(void **state) {
     (void)state;
-    static const char *const headers[] = {"exchange", "photons",   "points", "render",
-                                          "status",   "triangles", "version"};
+    static const char *const headers[] = {"exchange", "machine", "photons",   "points",
+                                          "render",   "status",  "triangles", "version"};
     static const char *const sources[] = {"tests/api/test_small_stack.c",
                                           "tests/api/small_stack_points.h",
                                           "tests/api/small_stack_scenes.h"};

@@ -2,6 +2,7 @@
    and error messages per thread. tools/tsan runs it under ThreadSanitizer; every build compares the
    results with those of one thread. */
 #include "tests/test.h"
+#include <kandela/machine.h>
 #include <kandela/points.h>
 #include <kandela/triangles.h>
 #include <math.h>
@@ -152,9 +153,27 @@ static void test_concurrent_results_match_single_thread(void **state) {
     kd_triangles_close(triangles);
 }
 
+static void test_threads_and_devices_are_reported(void **state) {
+    (void)state;
+    const int32_t usual = kd_threads();
+    kd_threads_set(1);
+    assert_int_equal(kd_threads(), 1);
+    kd_threads_set(0);
+    assert_int_equal(kd_threads(), usual);
+    assert_true(usual >= 1 && kd_device_count() >= 1 && kd_device_bytes(0) > 0);
+    assert_string_equal(kd_device_id(0), "cpu");
+    assert_non_null(strstr(kd_device_name(0), "CPU"));
+    assert_string_equal(kd_device_id(1000), "");
+    assert_string_equal(kd_device_name(1000), "");
+    assert_int_equal(kd_device_bytes(1000), 0);
+    assert_true(strncmp(kd_points_builders(), "select ", 7) == 0);
+    assert_true(strncmp(kd_triangles_builders(), "sweep ", 6) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_concurrent_results_match_single_thread),
+        cmocka_unit_test(test_threads_and_devices_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,8 @@ static void fuzz_triangles(fuzz_bytes *bytes) {
     static const uint32_t indices[3 * CAPACITY] = {0};
     static kd_ray_hit hits[CAPACITY];
     static kd_near_triangle nearest[CAPACITY];
+    static double winding[CAPACITY];
+    static int32_t crossings[CAPACITY];
     kd_triangles *tree = NULL;
     kd_triangles_options options;
     kd_triangles_options_default(&options);
@@ -163,6 +165,13 @@ static void fuzz_triangles(fuzz_bytes *bytes) {
     judge(kd_triangles_cast(tree, &batch), true);
     judge(kd_triangles_closest_point(tree, (const float *)(void *)numbers,
                                      any_count(bytes) % CAPACITY, fuzz_number(bytes), nearest),
+          true);
+    judge(kd_triangles_winding_number(tree, (const float *)(void *)numbers,
+                                      any_count(bytes) % CAPACITY, (double)fuzz_number(bytes),
+                                      winding),
+          true);
+    judge(kd_triangles_crossings(tree, (const float *)(void *)numbers, any_count(bytes) % CAPACITY,
+                                 NULL, crossings),
           true);
     kd_triangles_close(tree);
 }

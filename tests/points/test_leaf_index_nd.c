@@ -17,6 +17,7 @@ typedef enum cloud {
     CLOUD_ODD_ONE, /* all points equal except the last */
     CLOUD_FAR,     /* a distant grid whose steps are finer than the float spacing there */
     CLOUD_HUGE,    /* distances overflow */
+    CLOUD_SHIFTED, /* uniform, at 1e9 along the first axis, and at -1e9 with outliers at 0 */
     CLOUDS
 } cloud;
 
@@ -43,6 +44,9 @@ static void make_point(double *to, cloud which, uint32_t i, uint32_t count, uint
         case CLOUD_ODD_ONE: to[axis] = i + 1 < count ? 7 : 9; break;
         case CLOUD_FAR: to[axis] = 1e6 + draw_step() * 1e-3; break;
         case CLOUD_HUGE: to[axis] = (draw_step() - 1.5) * 1e300; break;
+        case CLOUD_SHIFTED:
+            to[axis] = axis == 0 ? 1e9 + draw() : axis == 1 && i % 50 ? draw() - 1e9 : draw();
+            break;
         default: to[axis] = draw(); break;
         }
 }
@@ -213,6 +217,35 @@ static void equal_points_are_together(void **test) {
     pointtree_close(&tree);
 }
 
+/* Boxes of doubles far from the origin are as narrow as those at the origin. */
+static void boxes_do_not_depend_on_the_origin(void **test) {
+    enum { COUNT = 5000, DIMS = 4 };
+    static const double shifts[] = {0, 1e7, -1e9, 1.7e9};
+    double widths[4] = {0, 0, 0, 0};
+    (void)test;
+    for (int i = 0; i < 4; ++i) {
+        pointtree tree;
+        point_array input;
+        leafindex index;
+        for (uint32_t j = 0; j < COUNT * DIMS; ++j) wide[j] = draw() + shifts[i];
+        const pointtree_options options = {POINTTREE_WIDEST, false, 0};
+        input = point_array_make(wide, COUNT, DIMS, POINT_DOUBLE);
+        assert_int_equal(pointtree_open_nd(&tree, &input, &options, "auto", NULL), KD_OK);
+        const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+        assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
+        const float *sides = index.boxes + index.shape.level_begin[index.shape.levels - 1] *
+                                               (uint64_t)(DIMS * 2 * LEAF_GROUP);
+        for (uint32_t s = 0; s < index.shape.leaf_count; ++s) {
+            const float *at = sides + s / LEAF_GROUP * (DIMS * 2 * LEAF_GROUP) + s % LEAF_GROUP;
+            for (uint32_t axis = 0; axis < DIMS; ++axis, at += 2 * LEAF_GROUP)
+                widths[i] += (double)(at[LEAF_GROUP] - at[0]) / (DIMS * index.shape.leaf_count);
+        }
+        leafindex_close(&index);
+        pointtree_close(&tree);
+    }
+    for (int i = 1; i < 4; ++i) assert_true(widths[i] < widths[0] * 1.1);
+}
+
 /* Lists of eight nearest, by AVX2 and scalar code, for dist2 with many ties and some infinite
    values. */
 static void nearest_eight_equal_plain_ones(void **test) {
@@ -244,6 +277,7 @@ int main(void) {
         cmocka_unit_test(nearest_eight_equal_plain_ones),
         cmocka_unit_test(buckets_hold_each_point_once),
         cmocka_unit_test(equal_points_are_together),
+        cmocka_unit_test(boxes_do_not_depend_on_the_origin),
         cmocka_unit_test(answers_equal_stack_free_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,51 @@ def test_triangles(to):
     np.testing.assert_array_equal(there.vertices, v)
 
 
+def test_kdtree_in_float64(to):
+    """float64 queries of float32 points, and ids."""
+    x, q = to(X), to(Q.astype(np.float64) + 1e-9)
+    if "float64" not in str(q.dtype):
+        pytest.skip("JAX without 64 bits")
+    tree = kandela.KDTree(x, device=where(x), ids=np.arange(3000) + 9)
+    found, ids = tree.query(q, 3)
+    wanted, numbers = kandela.KDTree(X.astype(np.float64), device="cpu").query(host(q), 3)
+    same_device(found, q)
+    np.testing.assert_array_equal(host(found), wanted)
+    np.testing.assert_array_equal(host(ids), numbers + 9)
+
+
+def test_secondary_rays_and_sides(to):
+    v, f = blob()
+    o, d = Q * 4 - 2, (DRAW.random((200, 3), np.float32) - 0.5)
+    there, here = kandela.TriangleMesh(to(v), to(f), device=where(to(v))), kandela.TriangleMesh(v, f, device="cpu")
+    hits, wanted = there.intersect(to(o), to(d)), here.intersect(o, d)
+    again, expected = (mesh.intersect(a, b, ignore=h.triangle)
+                       for mesh, a, b, h in ((there, to(o), to(d), hits), (here, o, d, wanted)))
+    for mine, theirs in zip(again, expected):
+        same_device(mine, to(o))
+        np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
+    for mine, theirs in zip(there.hit_points(hits, to(d)), here.hit_points(wanted, d)):
+        same_device(mine, to(o))
+        np.testing.assert_allclose(host(mine), theirs, rtol=1e-6)
+    np.testing.assert_array_equal(host(there.contains(to(o))), here.contains(o))
+    np.testing.assert_array_equal(host(there.winding_number(to(o))).astype(np.float32),
+                                  here.winding_number(o).astype(np.float32))
+
+
+def test_meshes_far_away(to):
+    v, f = blob()
+    far = v.astype(np.float64) + [5e5, 5.4e6, 0]
+    if "float64" not in str(to(far).dtype):
+        pytest.skip("JAX without 64 bits")
+    there, here = kandela.TriangleMesh(to(far), to(f), device=where(to(v))), kandela.TriangleMesh(far, f, device="cpu")
+    np.testing.assert_array_equal(there.vertices, here.vertices)
+    o, d = Q * 4 - 2 + [5e5, 5.4e6, 0], DRAW.random((200, 3)) - 0.5
+    np.testing.assert_array_equal(host(there.intersect(to(o), to(d)).t), here.intersect(o, d).t)
+    near, expected = there.closest_point(to(o)), here.closest_point(o)
+    np.testing.assert_array_equal(host(near.point), expected.point)
+    np.testing.assert_array_equal(host(there.signed_distance(to(o))), here.signed_distance(o))
+
+
 def test_torch_stream_is_synchronised():
     to = _torch("cuda")
     torch = importlib.import_module("torch")

@@ -3,6 +3,7 @@ definitions."""
 
 import doctest
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -118,22 +119,191 @@ def test_signs_match_winding_numbers():
     assert mesh.contains(lost).tolist() == [False, True]
 
 
-def test_open_meshes_have_winding_numbers_but_no_signs():
+def test_open_meshes_have_winding_numbers_but_no_parity():
     v, f = torus(24, 12)
     assert kandela.TriangleMesh(v, f).is_closed
-    for open_faces in (f[5:], np.concatenate([f, f[:1]]), np.concatenate([f[:9, ::-1], f[9:]])):
+    for open_faces in (f[5:], np.concatenate([f, f[:1]])):
         mesh = kandela.TriangleMesh(v, open_faces)
         assert not mesh.is_closed
         with pytest.raises(ValueError, match="not closed"):
-            mesh.signed_distance([0, 0, 0])
+            mesh.signed_distance([0, 0, 0], sign="parity")
         assert mesh.contains([[1, 0, 0], [0, 0, 0]]).tolist() == [True, False]
+        assert (mesh.signed_distance([[1, 0, 0], [0, 0, 0]]) < 0).tolist() == [True, False]
+    flipped = kandela.TriangleMesh(v, np.concatenate([f[:9, ::-1], f[9:]]))
+    for sign in ("winding", "parity"):
+        assert flipped.contains([[1, 0, 0], [0, 0, 0]], sign).tolist() == [True, False]
     soup = kandela.TriangleMesh(v[f].reshape(-1, 3))  # three vertices per face: equal positions are merged
     assert soup.is_closed and soup.contains([1, 0, 0])[0]
+
+
+def box(lo=(0, 0, 0), hi=(1, 1, 1)):
+    corner = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    faces = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
+                      [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]])
+    return np.where(corner, hi, lo).astype(np.float64), faces
+
+
+def joined(*parts):
+    starts = np.cumsum([0] + [len(v) for v, _ in parts])
+    return (np.concatenate([v for v, _ in parts]),
+            np.concatenate([f + start for (_, f), start in zip(parts, starts)]))
+
+
+# Points on the planes, edges and vertices of the boxes: their rays pass through edges and vertices.
+GRID = np.stack(np.meshgrid(*[np.linspace(-0.5, 2.5, 13)] * 3, indexing="ij"), -1).reshape(-1, 3)
+
+
+def within(lo, hi):
+    return ((GRID > lo) & (GRID < hi)).all(1)
+
+
+def test_bodies_that_are_inside_out_or_overlap_or_touch():
+    v, f = box()
+    assert kandela.TriangleMesh(v, f).volume == 1 and kandela.TriangleMesh(v, f[:, ::-1]).volume == -1
+    other, beside = box((0.5, 0.5, 0.5), (2, 2, 2)), box((1, 0, 0), (2, 1, 1))
+    one, two, three = within(0, 1), within(0.5, 2), within((1, 0, 0), (2, 1, 1))
+    for winding in (1, -1):
+        mesh = kandela.TriangleMesh(v, f[:, ::winding])
+        for sign in ("winding", "parity"):
+            np.testing.assert_array_equal(mesh.contains(GRID, sign), one)
+            np.testing.assert_array_equal(mesh.signed_distance(GRID, sign) < 0, one)
+        assert mesh.winding_number([[0.5, 0.5, 0.5]]) == winding
+        for second in (1, -1):  # in a hollow body, the inner faces are wound inwards
+            shell = kandela.TriangleMesh(*joined((v, f[:, ::winding]), (v / 2 + 0.25, f[:, ::second])))
+            assert shell.contains([[0.5, 0.5, 0.5], [0.1, 0.5, 0.5]]).tolist() == [winding == second, True]
+            assert shell.contains([[0.5, 0.5, 0.5], [0.1, 0.5, 0.5]], "parity").tolist() == [False, True]
+    both = kandela.TriangleMesh(*joined((v, f), other))
+    surface = both.closest_point(GRID).distance < 1e-9
+    np.testing.assert_array_equal(both.contains(GRID)[~surface], (one | two)[~surface])
+    np.testing.assert_array_equal(both.contains(GRID, "parity")[~surface], (one ^ two)[~surface])
+    np.testing.assert_array_equal(both.signed_distance(GRID)[~surface] < 0, (one | two)[~surface])
+    touching = kandela.TriangleMesh(*joined((v, f), beside))  # two faces of each coincide
+    for sign in ("winding", "parity"):
+        np.testing.assert_array_equal(touching.contains(GRID, sign), one | three)
+    with pytest.raises(ValueError, match="`sign` is 'odd'"):
+        both.contains(GRID, "odd")
+
+
+def test_fast_winding_numbers_are_near_the_exact_ones():
+    v, f = torus(120, 60)
+    mesh, draw = kandela.TriangleMesh(v, f[len(f) // 4:]), np.random.default_rng(9)
+    x = draw.uniform(-1.6, 1.6, (500, 3)).astype(np.float32)
+    corner = mesh.vertices[mesh.faces].astype(np.float64)[None] - x[:, None, None]
+    a, b, c = (corner[:, :, k] for k in range(3))
+    la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
+    below = la * lb * lc + (a * b).sum(2) * lc + (b * c).sum(2) * la + (c * a).sum(2) * lb
+    exact = np.arctan2((a * np.cross(b, c)).sum(2), below).sum(1) / (2 * np.pi)
+    np.testing.assert_allclose(mesh.winding_number(x, np.inf), exact, atol=1e-12)
+    errors = [np.abs(mesh.winding_number(x, accuracy) - exact).max() for accuracy in (2, 4, 8)]
+    assert errors[0] < 0.05 and errors[1] < 0.01 and errors[2] < 0.003
+    for wrong in (0.5, np.nan):
+        with pytest.raises(ValueError, match="`accuracy` is"):
+            mesh.winding_number(x, wrong)
+
+
+def test_meshes_far_from_the_origin_keep_their_shape():
+    v, f = torus()
+    far = np.array([5e5, 5.4e6, 300.0])
+    mesh, near = kandela.TriangleMesh(v + far, f), kandela.TriangleMesh(v, f)
+    draw = np.random.default_rng(10)
+    x, d = draw.uniform(-1.6, 1.6, (2000, 3)), draw.normal(size=(2000, 3))
+    assert mesh.is_closed and abs(mesh.volume - near.volume) < 1e-5
+    np.testing.assert_allclose(mesh.vertices, v + far, atol=1e-6)
+    np.testing.assert_allclose(mesh.signed_distance(x + far), near.signed_distance(x), atol=1e-6)
+    np.testing.assert_allclose(mesh.closest_point(x + far).point, near.closest_point(x).point + far, atol=1e-3)
+    np.testing.assert_allclose(mesh.describe()["hi"], v.max(0) + far, atol=1e-6)
+    hits, expected = mesh.intersect(x + far, d), near.intersect(x, d)
+    same = hits.triangle == expected.triangle
+    assert same.mean() > 0.999
+    np.testing.assert_allclose(hits.t[same], expected.t[same], rtol=1e-4)
+    again = pickle.loads(pickle.dumps(mesh))
+    np.testing.assert_array_equal(again.vertices, mesh.vertices)
+    np.testing.assert_array_equal(again.intersect(x + far, d).t, hits.t)
+    with pytest.raises(ValueError, match="relative to its centre"):
+        mesh.save("/nowhere")
+
+
+def test_secondary_rays_do_not_hit_where_they_start():
+    v, f = sphere(24)
+    mesh, draw = kandela.TriangleMesh(v * 3, f), np.random.default_rng(11)
+    origins = draw.normal(size=(20000, 3))
+    origins *= 9 / np.linalg.norm(origins, axis=1, keepdims=True)
+    directions = draw.normal(size=(20000, 3)) - origins
+    hits = mesh.intersect(origins, directions)
+    points, normals = mesh.hit_points(hits, directions)
+    assert hits.hit.mean() > 0.9 and np.isnan(points[~hits.hit]).all()
+    secondary = draw.normal(size=(20000, 3))
+    secondary *= np.sign((secondary * normals).sum(1, keepdims=True))
+    assert not mesh.occluded(points, secondary, ignore=hits.triangle)[hits.hit].any()
+    plain = origins + hits.t[:, None] * directions
+    assert mesh.occluded(plain[hits.hit], secondary[hits.hit]).sum() > 100  # what this is for
+    assert mesh.occluded(points, -secondary, ignore=hits.triangle)[hits.hit].mean() > 0.99
+
+
+def test_ignored_triangles_are_passed():
+    draw = np.random.default_rng(12)
+    v = draw.normal(size=(300, 3))
+    mesh, f = kandela.TriangleMesh(v), np.arange(300).reshape(-1, 3)
+    origins, directions = draw.normal(size=(500, 3)), draw.normal(size=(500, 3))
+    ignore = mesh.intersect(origins, directions).triangle
+    ignore[::5] = draw.integers(0, 100, 100)
+    hits = mesh.intersect(origins, directions, ignore=ignore)
+    for i in np.flatnonzero(ignore != kandela.mesh.NO_TRIANGLE)[::7]:
+        rest = np.delete(np.arange(100), ignore[i])
+        expected = kandela.TriangleMesh(v, f[rest]).intersect(origins[i], directions[i])
+        assert hits.t[i] == expected.t[0] and hits.hit[i] == expected.hit[0]
+        assert not hits.hit[i] or hits.triangle[i] == rest[expected.triangle[0]]
+    np.testing.assert_array_equal(mesh.occluded(origins, directions, ignore=ignore), hits.hit)
+    plain = mesh.intersect(origins, directions)
+    for none in (-1, kandela.mesh.NO_TRIANGLE, np.full(500, -1)):
+        np.testing.assert_array_equal(mesh.intersect(origins, directions, ignore=none).t, plain.t)
+    for wrong in (100, [1, 2], 0.5):
+        with pytest.raises(ValueError, match="`ignore`"):
+            mesh.intersect(origins, directions, ignore=wrong)
+
+
+def test_saved_meshes_are_loaded(tmp_path):
+    mesh, x = kandela.TriangleMesh(*torus(12, 8)), np.random.default_rng(13).normal(size=(50, 3))
+    mesh.save(tmp_path / "mesh")
+    again = kandela.TriangleMesh.load(tmp_path / "mesh")
+    np.testing.assert_array_equal(again.vertices, mesh.vertices)
+    np.testing.assert_array_equal(again.faces, mesh.faces)
+    np.testing.assert_array_equal(again.intersect(x, -x).t, mesh.intersect(x, -x).t)
+    np.testing.assert_array_equal(again.contains(x), mesh.contains(x))
+
+
+def test_meshes_hold_copies():
+    v, f = torus(12, 8)
+    v, f = v.astype(np.float32), f.astype(np.uint32)
+    mesh, kept = kandela.TriangleMesh(v, f), (v.copy(), f.copy())
+    v += 5
+    f[:] = 0
+    np.testing.assert_array_equal(mesh.vertices, kept[0])
+    np.testing.assert_array_equal(mesh.faces, kept[1])
+    assert mesh.contains([[1, 0, 0], [6, 5, 5]]).tolist() == [True, False] and mesh.is_closed
+
+
+@pytest.mark.parametrize("kind, faces, words", [
+    (ValueError, np.arange(12).reshape(3, 4), "Split quads"),
+    (ValueError, np.arange(12), "`faces` has the shape (12,)"),
+    (ValueError, np.arange(12).reshape(6, 2), "`faces` has the shape (6, 2)"),
+    (TypeError, [[0.9, 1.9, 2.9]], "`faces` is an array of float64"),
+    (TypeError, np.ones((2, 3), bool), "`faces` is an array of bool"),
+    (ValueError, [[0, 1, -1]], "`faces` has vertex indices from -1"),
+])
+def test_faces_that_are_no_triangles_are_refused(kind, faces, words):
+    with pytest.raises(kind) as caught:
+        kandela.TriangleMesh(np.random.default_rng(0).random((12, 3)), faces)
+    assert words in str(caught.value)
 
 
 def test_mesh_errors():
     with pytest.raises(ValueError, match="`faces` has vertex indices"):
         kandela.TriangleMesh(np.zeros((3, 3)), [[0, 1, 3]])
+    with pytest.raises(ValueError, match="`vertices` has the shape"):
+        kandela.TriangleMesh(np.zeros((3, 2)))
+    with pytest.raises(TypeError, match="`vertices` is an array of complex"):
+        kandela.TriangleMesh(np.zeros((3, 3), complex))
     with pytest.raises(kandela.InputError):
         kandela.TriangleMesh([[0, 0, np.nan], [1, 0, 0], [0, 1, 0]])
     assert not kandela.TriangleMesh(np.empty((0, 3))).intersect([0, 0, 0], [0, 0, 1]).hit[0]

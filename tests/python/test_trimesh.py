@@ -89,3 +89,11 @@ def test_trimesh_ray_tests():
         env={**os.environ, "PYTHONPATH": os.pathsep.join(here)})
     passed = re.search(r"(\d+) passed", ran.stdout)
     assert ran.returncode == 0 and int(passed[1]) >= 20, ran.stdout[-4000:] + ran.stderr[-2000:]
+
+
+def test_bodies_that_touch_contain_their_points():
+    one = trimesh.creation.box()
+    both = trimesh.util.concatenate([one, one.copy().apply_translation([1, 0, 0])])
+    x = np.random.default_rng(3).uniform([-1, -1, -1], [2, 1, 1], (500, 3))
+    inside = ((x > [-0.5, -0.5, -0.5]) & (x < [1.5, 0.5, 0.5])).all(1)
+    np.testing.assert_array_equal(kandela.trimesh.RayMeshIntersector(both).contains_points(x), inside)
