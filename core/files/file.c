@@ -223,7 +223,7 @@ static kd_status standard_open(file_output *output, const char *path) {
 
 /* Copies the stream to standard output. Returns false with errno on failure. */
 static bool standard_copy(FILE *stream) {
-    char bytes[1 << 16];
+    char bytes[1 << 13];
     size_t count = 0;
     if (fflush(stream) != 0 || fseek(stream, 0, SEEK_SET) != 0) return false;
     while ((count = fread(bytes, 1, sizeof bytes, stream)) > 0)
