@@ -60,6 +60,36 @@ expect_equal t0001.pfm front.pfm
 expect_equal t0003.pfm back.pfm
 expect_different t0002.pfm t0004.pfm
 
+# A glTF file whose animation moves a triangle out of the picture in one second: at rest without
+# --frame, else at the time of the frame, of the first animation.
+python3 - <<'P'
+import base64, json, struct
+data = struct.pack("<17f", -1, -1, 0, 1, -1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 9, 0, 0)
+views = [(0, 36), (36, 8), (44, 24)]
+kinds = [(3, "VEC3"), (2, "SCALAR"), (2, "VEC3")]
+json.dump({
+    "asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+    "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+    "animations": [{"channels": [{"sampler": 0, "target": {"node": 0, "path": "translation"}}],
+                    "samplers": [{"input": 1, "output": 2}]}],
+    "buffers": [{"byteLength": 68, "uri": "data:application/octet-stream;base64," + base64.b64encode(data).decode()}],
+    "bufferViews": [{"buffer": 0, "byteOffset": a, "byteLength": n} for a, n in views],
+    "accessors": [{"bufferView": i, "componentType": 5126, "count": n, "type": kind,
+                   **({"min": [-1, -1, 0], "max": [1, 1, 0]} if i == 0 else {})} for i, (n, kind) in enumerate(kinds)],
+}, open("moving.gltf", "w"))
+P
+look=(moving.gltf --eye 0,0,5 --look-at 0,0,0)
+expect_exit 0 "${render[@]}" "${look[@]}" -o rest.pfm
+expect_says err 'moving.gltf: animations: found 0; the meshes are read in their rest pose (choose one with --clip'
+expect_exit 0 "${render[@]}" "${look[@]}" --frame 0 -o began.pfm
+expect_equal began.pfm rest.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --frame 24 -o gone.pfm
+expect_different gone.pfm rest.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --frames 23-24 -o gone.pfm
+expect_equal gone0024.pfm gone.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --clip 0 --frame 24 -o chosen.pfm
+expect_equal chosen.pfm gone.pfm
+
 # Animations: one file of all frames.
 turn=("${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable)
 durations() { # FILE: prints the milliseconds of each frame of a .webp file
