@@ -138,6 +138,7 @@ struct scene {
     medium *media;
     uint32_t medium_count, fog;
     camera view, view_end;
+    camera described; /* the view before scene_set_camera */
     camera_key *keys; /* keyframes of the camera, or NULL */
     uint32_t key_count;
     bool moves; /* something other than the camera has keyframes */

@@ -59,6 +59,10 @@ expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,-5 -o back.pfm
 expect_equal t0001.pfm front.pfm
 expect_equal t0003.pfm back.pfm
 expect_different t0002.pfm t0004.pfm
+# so does the automatic camera, and each frame turns by as much
+expect_exit 0 "${render[@]}" gen:blob:300 --frames 1-4 --turntable -o a.pfm
+expect_exit 0 "${render[@]}" gen:blob:300 --frames 1-2 --turntable -o half.pfm
+expect_equal a0003.pfm half0002.pfm
 
 # A glTF file whose animation moves a triangle out of the picture in one second: at rest without
 # --frame, else at the time of the frame, of the first animation.
@@ -89,6 +93,14 @@ expect_exit 0 "${render[@]}" "${look[@]}" --frames 23-24 -o gone.pfm
 expect_equal gone0024.pfm gone.pfm
 expect_exit 0 "${render[@]}" "${look[@]}" --clip 0 --frame 24 -o chosen.pfm
 expect_equal chosen.pfm gone.pfm
+
+# The automatic camera and --view stay where they are in the first frame, so that motion is seen.
+for view in scene front; do
+    expect_exit 0 "${render[@]}" moving.gltf --view $view --frames 0-24 -o kept.pfm
+    expect_exit 0 "${render[@]}" moving.gltf --view $view --frame 0 -o alone.pfm
+    expect_equal kept0000.pfm alone.pfm
+    expect_different kept0024.pfm kept0000.pfm
+done
 
 # Animations: one file of all frames.
 turn=("${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable)
