@@ -268,6 +268,11 @@ kd_status gltf_poses_read(gltf_file *gltf) {
                   names);
         return KD_OK;
     }
+    if (!*clip && cJSON_GetArraySize(animations) > 1)
+        gltf_warn(gltf, "animation", &list_at,
+                  "found %s; the first is used, which may move a part of the scene only (choose "
+                  "another one with --clip)",
+                  names);
     const int which = *clip ? find(animations, clip) : 0;
     if (which < 0)
         return gltf_fail(gltf, "animation", &list_at,
