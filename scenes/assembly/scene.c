@@ -140,6 +140,8 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
     KD_TRY(mesh_load(&draft->geometry, path, &options, job));
     memcpy(draft->origin, draft->geometry.origin, sizeof draft->origin);
     draft->moves = draft->geometry.moves;
+    if (timed->clip && *timed->clip && !draft->moves)
+        log_message(LOG_WARNING, "%s has no animation; --clip %.60s is ignored", path, timed->clip);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));

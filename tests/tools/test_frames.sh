@@ -94,6 +94,17 @@ expect_equal gone0024.pfm gone.pfm
 expect_exit 0 "${render[@]}" "${look[@]}" --clip 0 --frame 24 -o chosen.pfm
 expect_equal chosen.pfm gone.pfm
 
+expect_exit 0 "${render[@]}" gen:blob:300 --clip walk -o blob.pfm
+expect_says err "gen:blob:300 has no animation; --clip walk is ignored"
+# an object that is hidden by a scale of 0 leaves the sky
+sed 's/"mesh": 0}/"mesh": 0, "scale": [0, 0, 0]}/' moving.gltf >hidden.gltf
+echo '{"kandela": 1, "meshes": [{"file": "hidden.gltf"}], "environment": {"radiance": 1}, "camera": {"eye": [0, 0, 5]}}' >hidden.json
+echo '{"kandela": 1, "meshes": [{"file": "moving.gltf", "transform": [{"translate": [0, 0, 9]}]}],' \
+    '"environment": {"radiance": 1}, "camera": {"eye": [0, 0, 5], "look_at": [0, 0, 0]}}' >behind.json
+expect_exit 0 "${render[@]}" hidden.json -o hidden.pfm
+expect_exit 0 "${render[@]}" behind.json -o behind.pfm
+expect_equal hidden.pfm behind.pfm
+
 # The automatic camera and --view stay where they are in the first frame, so that motion is seen.
 for view in scene front; do
     expect_exit 0 "${render[@]}" moving.gltf --view $view --frames 0-24 -o kept.pfm
