@@ -106,7 +106,28 @@ static void form_find(tiff_reader *reader) {
     reader->has_alpha = reader->samples > colours;
     reader->direct = (grey || reader->photometric == PHOTOMETRIC_RGB) &&
                      (reader->bits == 8 || reader->bits == 16) && reader->samples >= colours &&
-                     reader->samples <= colours + 1 && reader->orientation == ORIENTATION_TOPLEFT;
+                     reader->samples <= colours + 1;
+}
+
+/* True if the rows of the file are columns of the picture. */
+static bool is_sideways(const tiff_reader *reader) {
+    return reader->orientation >= ORIENTATION_LEFTTOP && reader->orientation <= ORIENTATION_LEFTBOT;
+}
+
+/* Texel of the upright picture that has column x of row y of the file. */
+static uint64_t texel_at(const tiff_reader *reader, uint64_t x, uint64_t y) {
+    const uint64_t width = reader->width, height = reader->height;
+    const uint64_t x_back = width - 1 - x, y_back = height - 1 - y;
+    switch (reader->orientation) {
+    case ORIENTATION_TOPRIGHT: return y * width + x_back;
+    case ORIENTATION_BOTRIGHT: return y_back * width + x_back;
+    case ORIENTATION_BOTLEFT: return y_back * width + x;
+    case ORIENTATION_LEFTTOP: return x * height + y;
+    case ORIENTATION_RIGHTTOP: return x * height + y_back;
+    case ORIENTATION_RIGHTBOT: return x_back * height + y_back;
+    case ORIENTATION_LEFTBOT: return x_back * height + y;
+    default: return y * width + x;
+    }
 }
 
 static kd_status reader_open(tiff_reader *reader, const char *path, const file_view *file) {
@@ -120,7 +141,8 @@ static kd_status reader_open(tiff_reader *reader, const char *path, const file_v
     reader->tiff = TIFFClientOpenExt(path, "rm", (thandle_t)reader, bytes_read, bytes_write,
                                      bytes_seek, nothing_closed, bytes_count, NULL, NULL, options);
     TIFFOpenOptionsFree(options);
-    KD_REQUIRE(reader->tiff, KD_ERROR_INPUT, "%s: damaged TIFF file: %s", path, reader->message);
+    KD_REQUIRE(reader->tiff, KD_ERROR_INPUT, "%s: damaged TIFF file: %s", path,
+               *reader->message ? reader->message : "found no picture in it");
     form_find(reader);
     return KD_OK;
 }
@@ -142,8 +164,8 @@ static kd_status form_check(const tiff_reader *reader, picture_info *out, const 
                "%s: found a TIFF file that libtiff cannot convert (%s); convert it to PNG", path,
                reason);
     out->kind = PICTURE_TIFF;
-    out->width = (int32_t)reader->width;
-    out->height = (int32_t)reader->height;
+    out->width = (int32_t)(is_sideways(reader) ? reader->height : reader->width);
+    out->height = (int32_t)(is_sideways(reader) ? reader->width : reader->height);
     out->channels = reader->direct ? reader->samples : 4;
     out->is_wide = reader->direct && reader->bits == 16;
     return KD_OK;
@@ -172,7 +194,7 @@ static void samples_put(const tiff_reader *reader, picture *out, const uint8_t *
         }
         const uint64_t sample = step > 1 ? i % step : plane;
         if (reader->photometric == PHOTOMETRIC_MINISWHITE && sample == 0) value = white - value;
-        const uint64_t at = (y * reader->width + x + i / step) * (uint64_t)out->samples + sample;
+        const uint64_t at = texel_at(reader, x + i / step, y) * (uint64_t)out->samples + sample;
         if (out->sample_bytes == 2)
             ((uint16_t *)out->texels)[at] = (uint16_t)value;
         else
@@ -235,19 +257,18 @@ static void alpha_divide(picture *out, uint64_t texels) {
 }
 
 /* The library returns pixels as 32-bit numbers with red in the lowest byte, and colours multiplied
-   by alpha. */
-static bool converted_read(tiff_reader *reader, picture *out) {
-    uint32_t *pixels = (uint32_t *)out->texels;
-    const uint64_t count = (uint64_t)reader->width * reader->height;
+   by alpha. It mirrors pictures but does not turn them, so it is asked for rows as in the file. */
+static bool converted_read(tiff_reader *reader, picture *out, uint32_t *pixels) {
     if (!TIFFReadRGBAImageOriented(reader->tiff, reader->width, reader->height, pixels,
-                                   ORIENTATION_TOPLEFT, 1))
+                                   reader->orientation, 1))
         return false;
-    for (uint64_t i = 0; i < count; ++i) {
-        const uint32_t pixel = pixels[i];
-        const uint8_t bytes[4] = {(uint8_t)TIFFGetR(pixel), (uint8_t)TIFFGetG(pixel),
-                                  (uint8_t)TIFFGetB(pixel), (uint8_t)TIFFGetA(pixel)};
-        memcpy(&pixels[i], bytes, sizeof bytes);
-    }
+    for (uint64_t y = 0; y < reader->height; ++y)
+        for (uint64_t x = 0; x < reader->width; ++x) {
+            const uint32_t pixel = pixels[y * reader->width + x];
+            const uint8_t bytes[4] = {(uint8_t)TIFFGetR(pixel), (uint8_t)TIFFGetG(pixel),
+                                      (uint8_t)TIFFGetB(pixel), (uint8_t)TIFFGetA(pixel)};
+            memcpy((uint8_t *)out->texels + 4 * texel_at(reader, x, y), bytes, sizeof bytes);
+        }
     return true;
 }
 
@@ -264,9 +285,9 @@ static kd_status pixels_read(tiff_reader *reader, picture *out, const char *path
         KD_RESERVE_ZEROED(pixels, (uint64_t)out->sample_bytes * (uint64_t)out->samples * texels));
     out->texels = pixels;
     out->reserved = true;
-    KD_TRY(KD_RESERVE_ZEROED(buffer, (uint64_t)size));
-    const bool reads =
-        reader->direct ? direct_read(reader, out, buffer) : converted_read(reader, out);
+    KD_TRY(KD_RESERVE_ZEROED(buffer, reader->direct ? (uint64_t)size : 4 * texels));
+    const bool reads = reader->direct ? direct_read(reader, out, buffer)
+                                      : converted_read(reader, out, (uint32_t *)(void *)buffer);
     memory_free(buffer);
     KD_REQUIRE(reads, KD_ERROR_INPUT, "%s: damaged TIFF file: %s", path, reader->message);
     if (reader->has_alpha && (!reader->direct || is_associated(reader))) alpha_divide(out, texels);

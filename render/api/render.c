@@ -268,6 +268,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
             room_camera(view, (float)frame->options->width / (float)frame->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
+    out->view = frame->view;
     const integrator *integrator = frame->integrator;
     if (integrator->identify) KD_TRY(integrator->identify(frame));
     if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));

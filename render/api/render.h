@@ -26,6 +26,7 @@ typedef struct render_result {
     uint64_t image_hash;
     float mean_radiance[3];
     image_background background; /* for 8-bit files */
+    camera view;                 /* that was used, at the beginning of the exposure */
     double error;                /* film_error of the image */
     bool on_target;              /* options->target_error was reached */
     bool maps_cut;               /* the time limit left fewer photons than requested */

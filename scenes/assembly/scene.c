@@ -71,7 +71,7 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     KD_TRY(scene_build_lights(scene, draft));
     const float aspect = (float)options->width / (float)options->height;
     scene->view = scene_frame_camera(draft, scene->box, aspect);
-    scene->view_end = scene->view;
+    scene->view_end = scene->described = scene->view;
     scene->keys = draft->keys;
     scene->key_count = draft->key_count;
     scene->moves = draft->moves;
@@ -139,6 +139,9 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
                                  .seconds = (double)timed->frame / (double)timed->frame_rate};
     KD_TRY(mesh_load(&draft->geometry, path, &options, job));
     memcpy(draft->origin, draft->geometry.origin, sizeof draft->origin);
+    draft->moves = draft->geometry.moves;
+    if (timed->clip && *timed->clip && !draft->moves)
+        log_message(LOG_WARNING, "%s has no animation; --clip %.60s is ignored", path, timed->clip);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));
@@ -344,7 +347,7 @@ bool scene_camera_moves(const scene *scene) {
 }
 
 void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]) {
-    ends[0] = ends[1] = scene->view;
+    ends[0] = ends[1] = scene->described;
     if (scene->key_count == 0) return;
     const double frame = (double)options->frame, end = frame + (double)options->shutter;
     ends[0] = keyframes_camera(scene->keys, scene->key_count, frame);

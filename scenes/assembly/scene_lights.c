@@ -149,8 +149,9 @@ static void bound_scene(scene *scene) {
                                (double)half.z * (double)half.z);
     scene->environment.light = scene->environment.texture = KD_NONE;
     scene->environment.scene_centre = box3_centre(scene->box);
-    /* slightly enlarged, so that rounded corners lie inside */
-    scene->environment.scene_radius = (float)(radius * (1 + 0x1p-20));
+    /* slightly enlarged, so that rounded corners lie inside; a single point, such as an object that
+       is hidden by a scale of 0, has a sky, too */
+    scene->environment.scene_radius = radius > 0 ? (float)(radius * (1 + 0x1p-20)) : 1;
 }
 
 static kd_status add_sky(scene *scene, vec3 factor, vec3 mean) {

@@ -46,6 +46,7 @@ typedef struct texture_image {
     bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
     bool loaded;        /* false: not read, or replaced by the neutral texel */
+    uint64_t unreal;    /* numbers of the file that are not finite */
     bool ranged;        /* the range of the values has been changed (texture_change_range) */
     bool shows_normals; /* a height map whose colours are those of a tangent-space normal map */
     uint64_t kept;      /* bytes of the texels */
@@ -106,10 +107,15 @@ kd_status texture_keep_gloss(texture_image *image, const struct picture *decoded
 static inline bool texture_role_is_gloss(texture_role role) {
     return role >= TEXTURE_GLOSS_METAL;
 }
-/* Clamps radiance to finite, non-negative values; NaN becomes 0. */
+/* Clamps radiance to finite, non-negative values; NaN becomes 0. Infinity is what half floats have
+   above their largest number, 65504, so it becomes that. */
 static inline float texture_light(float value) {
-    return value > 0 ? float_min(value, 1e30f) : 0;
+    return !(value > 0) ? 0 : isinf(value) ? 65504 : float_min(value, 1e30f);
 }
+/* Copies `count` numbers of radiance with a stride of 1 to one of `stride`, and counts in `image`
+   those that are not finite. */
+void texture_keep_light(texture_image *image, float *to, uint64_t stride, const float *from,
+                        uint64_t count);
 void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
 struct scene {
@@ -138,6 +144,7 @@ struct scene {
     medium *media;
     uint32_t medium_count, fog;
     camera view, view_end;
+    camera described; /* the view before scene_set_camera */
     camera_key *keys; /* keyframes of the camera, or NULL */
     uint32_t key_count;
     bool moves; /* something other than the camera has keyframes */

@@ -19,9 +19,8 @@ static kd_status keep_planes(texture_image *texture_image, const image *decoded)
     texture_image->width = decoded->width;
     texture_image->height = decoded->height;
     KD_TRY(KD_RESERVE(texture_image->floats, 3 * texels));
-    for (uint64_t i = 0; i < texels; ++i)
-        for (uint64_t c = 0; c < 3; ++c)
-            texture_image->floats[3 * i + c] = texture_light(planes[c][i]);
+    for (uint64_t c = 0; c < 3; ++c)
+        texture_keep_light(texture_image, texture_image->floats + c, 3, planes[c], texels);
     return KD_OK;
 }
 

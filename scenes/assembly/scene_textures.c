@@ -97,11 +97,19 @@ kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+void texture_keep_light(texture_image *image, float *to, uint64_t stride, const float *from,
+                        uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+        if (!isfinite(from[i])) ++image->unreal;
+        to[stride * i] = texture_light(from[i]);
+    }
+}
+
 /* Takes ownership of the decoded texels. */
 static kd_status keep_floats(texture_image *image, picture *decoded, uint64_t texels) {
     image->floats = (float *)decoded->texels;
     decoded->texels = NULL;
-    for (uint64_t i = 0; i < 3 * texels; ++i) image->floats[i] = texture_light(image->floats[i]);
+    texture_keep_light(image, image->floats, 1, image->floats, 3 * texels);
     return KD_OK;
 }
 
@@ -416,6 +424,13 @@ kd_status texture_store_load(texture_store *store) {
     KD_TRY(read_all(store));
     for (uint32_t i = 0; i < store->image_count; ++i) {
         texture_image *image = &store->images[i];
+        if (image->unreal)
+            log_message(
+                LOG_WARNING,
+                "%s: found %llu numbers that are not finite; infinity is read as 65504, NaN "
+                "as 0",
+                image->path, (unsigned long long)image->unreal);
+        image->unreal = 0;
         if (image->loaded || image->bytes) continue; /* has been reported and replaced */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->message);
         if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */

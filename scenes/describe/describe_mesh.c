@@ -204,6 +204,7 @@ static kd_status read_file(describe_reader *reader, const json_place *at, const 
     const kd_status status = reader->load(out, path, options, reader->job);
     memory_free(path);
     KD_TRY(status);
+    reader->draft->moves = reader->draft->moves || out->moves;
     return KD_OK;
 }
 

@@ -154,7 +154,7 @@ const option_row render_input_rows[] = {
      .help = "refuse scenes whose textures need more memory (500M, 1.5G); 0: a quarter of the "
              "machine's memory"},
     {OPTION("clip", OPTION_TEXT, clip), .argument = "NAME|N",
-     .initial = "rest pose; with --frame: the first", .no_key = true, FREE,
+     .initial_help = "rest pose; with --frame: the first", .no_key = true, FREE,
      .help = "animation of glTF files, by name or by number from 0, at the time of --frame"},
     {OPTION("frame-rate", OPTION_FLOAT, frame_rate), .argument = "N", .initial = "24",
      .minimum = 0.1f, .maximum = 1000, .unit = "frames per second", .no_key = true, FREE,

@@ -50,6 +50,7 @@ static kd_status file_read(mesh *out, const char *path, const obj_options *optio
     memcpy(gltf.origin, origin, sizeof gltf.origin);
     kd_status status = parts_read(&gltf, out);
     memcpy(out->origin, origin, sizeof out->origin);
+    out->moves = gltf.poses != NULL;
     double moved[3] = {0, 0, 0};
     const bool again = status == KD_OK && !last && origin_move(moved, mesh_box(out));
     if (status != KD_OK) mesh_close(out);

@@ -262,16 +262,20 @@ kd_status gltf_poses_read(gltf_file *gltf) {
     if (cJSON_GetArraySize(animations) == 0) return KD_OK;
     names_list(animations, names, sizeof names);
     if (!clip) {
-        gltf_warn(
-            gltf, "animation", &gltf->place,
-            "found the animations %s; the meshes are read in their rest pose (choose one with "
-            "--clip, its time with --frame or --frames)",
-            names);
+        gltf_warn(gltf, "animation", &list_at,
+                  "found %s; the meshes are read in their rest pose (choose one with --clip, its "
+                  "time with --frame or --frames)",
+                  names);
         return KD_OK;
     }
+    if (!*clip && cJSON_GetArraySize(animations) > 1)
+        gltf_warn(gltf, "animation", &list_at,
+                  "found %s; the first is used, which may move a part of the scene only (choose "
+                  "another one with --clip)",
+                  names);
     const int which = *clip ? find(animations, clip) : 0;
     if (which < 0)
-        return gltf_fail(gltf, "animation", &gltf->place,
+        return gltf_fail(gltf, "animation", &list_at,
                          "found no animation \"%.60s\", expected one of %s", clip, names);
     const json_place at = json_place_item(&list_at, which);
     const json_place channels_at = json_place_key(&at, "channels");

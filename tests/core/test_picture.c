@@ -408,6 +408,43 @@ static void test_tiff(void **state) {
     expect_rejected(&cut, "TIFF");
 }
 
+/* A picture of three columns and two rows, stored in each of the orientations of TIFF: grey of 8
+   bits as it is stored, of 4 bits through the library's conversion to RGBA. */
+static void test_tiff_orientations(void **state) {
+    (void)state;
+    if (!picture_reads_tiff()) skip();
+    static const char *const upright[8] = {"012345", "210543", "543210", "345012",
+                                           "031425", "304152", "524130", "251403"};
+    for (uint32_t i = 0; i < 16; ++i) {
+        const uint32_t orientation = i % 8 + 1, bits = i < 8 ? 8 : 4;
+        bytes made = {0};
+        append(&made, "II*\0\16\0\0\0", 8);
+        append(&made, bits == 8 ? "\0\1\2\3\4\5" : "\1\40\64\120\0\0", 6);
+        append_value(&made, 9, 2, false);
+        tiff_tag(&made, false, 256, 3, 1, 3);
+        tiff_tag(&made, false, 257, 3, 1, 2);
+        tiff_tag(&made, false, 258, 3, 1, bits);
+        tiff_tag(&made, false, 259, 3, 1, 1);
+        tiff_tag(&made, false, 262, 3, 1, 1);
+        tiff_tag(&made, false, 273, 4, 1, 8);
+        tiff_tag(&made, false, 274, 3, 1, orientation);
+        tiff_tag(&made, false, 278, 3, 1, 2);
+        tiff_tag(&made, false, 279, 4, 1, bits == 8 ? 6 : 4);
+        append_zeros(&made, 4);
+        const file_view view = view_of(&made);
+        picture opened;
+        if (picture_open(&opened, "turned.tif", &view, PICTURE_DEEP) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        assert_int_equal(opened.info.width, orientation < 5 ? 3 : 2);
+        assert_int_equal(opened.info.height, orientation < 5 ? 2 : 3);
+        for (uint64_t at = 0; at < 6; ++at)
+            assert_int_equal(picture_value(&opened, at * (uint64_t)opened.samples),
+                             (upright[orientation - 1][at] - '0') * (bits == 8 ? 1 : 17));
+        picture_close(&opened);
+        free(made.at);
+    }
+}
+
 /* What cannot be read is named, and how to convert it. */
 static void test_other_pictures_are_named(void **state) {
     (void)state;
@@ -443,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_overlong_huffman_tables_are_rejected),
         cmocka_unit_test(test_pnm),
         cmocka_unit_test(test_tiff),
+        cmocka_unit_test(test_tiff_orientations),
         cmocka_unit_test(test_other_pictures_are_named),
         cmocka_unit_test(test_decoding_respects_its_budget),
         cmocka_unit_test(test_exhausted_budget_ends_compression),

@@ -59,6 +59,60 @@ expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,-5 -o back.pfm
 expect_equal t0001.pfm front.pfm
 expect_equal t0003.pfm back.pfm
 expect_different t0002.pfm t0004.pfm
+# so does the automatic camera, and each frame turns by as much
+expect_exit 0 "${render[@]}" gen:blob:300 --frames 1-4 --turntable -o a.pfm
+expect_exit 0 "${render[@]}" gen:blob:300 --frames 1-2 --turntable -o half.pfm
+expect_equal a0003.pfm half0002.pfm
+
+# A glTF file whose animation moves a triangle out of the picture in one second: at rest without
+# --frame, else at the time of the frame, of the first animation.
+python3 - <<'P'
+import base64, json, struct
+data = struct.pack("<17f", -1, -1, 0, 1, -1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 9, 0, 0)
+views = [(0, 36), (36, 8), (44, 24)]
+kinds = [(3, "VEC3"), (2, "SCALAR"), (2, "VEC3")]
+json.dump({
+    "asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+    "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+    "animations": [{"channels": [{"sampler": 0, "target": {"node": 0, "path": "translation"}}],
+                    "samplers": [{"input": 1, "output": 2}]}],
+    "buffers": [{"byteLength": 68, "uri": "data:application/octet-stream;base64," + base64.b64encode(data).decode()}],
+    "bufferViews": [{"buffer": 0, "byteOffset": a, "byteLength": n} for a, n in views],
+    "accessors": [{"bufferView": i, "componentType": 5126, "count": n, "type": kind,
+                   **({"min": [-1, -1, 0], "max": [1, 1, 0]} if i == 0 else {})} for i, (n, kind) in enumerate(kinds)],
+}, open("moving.gltf", "w"))
+P
+look=(moving.gltf --eye 0,0,5 --look-at 0,0,0)
+expect_exit 0 "${render[@]}" "${look[@]}" -o rest.pfm
+expect_says err 'moving.gltf: animations: found 0; the meshes are read in their rest pose (choose one with --clip'
+expect_exit 0 "${render[@]}" "${look[@]}" --frame 0 -o began.pfm
+expect_equal began.pfm rest.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --frame 24 -o gone.pfm
+expect_different gone.pfm rest.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --frames 23-24 -o gone.pfm
+expect_equal gone0024.pfm gone.pfm
+expect_exit 0 "${render[@]}" "${look[@]}" --clip 0 --frame 24 -o chosen.pfm
+expect_equal chosen.pfm gone.pfm
+
+expect_exit 0 "${render[@]}" gen:blob:300 --clip walk -o blob.pfm
+expect_says err "gen:blob:300 has no animation; --clip walk is ignored"
+# an object that is hidden by a scale of 0 leaves the sky
+sed 's/"mesh": 0}/"mesh": 0, "scale": [0, 0, 0]}/' moving.gltf >hidden.gltf
+echo '{"kandela": 1, "meshes": [{"file": "hidden.gltf"}], "environment": {"radiance": 1}, "camera": {"eye": [0, 0, 5]}}' >hidden.json
+echo '{"kandela": 1, "meshes": [{"file": "moving.gltf", "transform": [{"translate": [0, 0, 9]}]}],' \
+    '"environment": {"radiance": 1}, "camera": {"eye": [0, 0, 5], "look_at": [0, 0, 0]}}' >behind.json
+expect_exit 0 "${render[@]}" hidden.json -o hidden.pfm
+expect_exit 0 "${render[@]}" behind.json -o behind.pfm
+expect_equal hidden.pfm behind.pfm
+
+# The automatic camera and --view stay where they are in the first frame, so that motion is seen.
+for view in scene front; do
+    expect_exit 0 "${render[@]}" moving.gltf --view $view --frames 0-24 -o kept.pfm
+    expect_true "a line is printed for the first frame only: $(cat err)" test "$(grep -c 'default sky' err)" = 1
+    expect_exit 0 "${render[@]}" moving.gltf --view $view --frame 0 -o alone.pfm
+    expect_equal kept0000.pfm alone.pfm
+    expect_different kept0024.pfm kept0000.pfm
+done
 
 # Animations: one file of all frames.
 turn=("${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable)

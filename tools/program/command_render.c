@@ -38,6 +38,8 @@ typedef struct rendering {
     const char *stats;    /* statistics file, or NULL */
     float first_stops;    /* automatic exposure of the first frame; NAN: none yet */
     camera ends[2];       /* at the beginning and the end of the exposure */
+    camera_values first;  /* of the first frame */
+    bool keeps_first;     /* all frames have the automatic camera of the first one */
     char state[4096];     /* path of the saved state; empty: none */
     option_list patterns; /* outputs before inserting the frame number */
     scene *loaded;
@@ -146,6 +148,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
     KD_TRY(option_line_apply(line, &timed));
     timed.render.frame = from_file->frame;
     scene_cameras_at(work->loaded, &timed.render, work->ends);
+    if (!work->rendered) work->keeps_first = values->side || scene_camera_is_default(work->loaded);
     if (values->camera_name) {
         KD_TRY(scene_find_camera(work->loaded, values->camera_name, &work->ends[0]));
         work->ends[1] = work->ends[0];
@@ -155,7 +158,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
         camera *view = &work->ends[i];
         if (values->side) KD_TRY(render_values_view_side(&timed, line, work->loaded, view));
         const camera_values before = camera_values_of(view, origin);
-        render_values render = {.view = before};
+        render_values render = {.view = work->rendered && work->keeps_first ? work->first : before};
         KD_TRY(option_line_apply(line, &render));
         camera_values_apply(view, &before, &render.view, origin);
         KD_REQUIRE(!vec3_is_zero(vec3_sub(view->look_at, view->eye)), KD_ERROR_USAGE,
@@ -426,7 +429,9 @@ static kd_status render_sequence(rendering *work, const option_line *line,
             open_progress(work);
         }
         from_file->frame = (float)number;
+        const bool first = !work->rendered;
         KD_TRY(render_frame(work, line, from_file));
+        if (first) work->first = camera_values_of(&work->result.view, scene_origin(work->loaded));
     }
     return KD_OK;
 }

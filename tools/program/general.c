@@ -1,12 +1,15 @@
 /* The general options, and output to stderr: log, notes, errors. */
+#include "core/hash.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
 #include "tools/program/command.h"
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *help_choice(int index) {
     static const char *const names[] = {"daily", "all", NULL};
@@ -37,9 +40,18 @@ static void wipe(void) {
     if (wipe_function) wipe_function();
 }
 
+/* Returns true for a line that was printed before, such as those of a file that is read for each
+   frame; rarely false, when another line took its place in the table. */
+static bool is_repeated(const char *message) {
+    static _Atomic uint64_t printed[256];
+    const uint64_t hash = hash_bytes(message, strlen(message));
+    return atomic_exchange(&printed[hash % 256], hash) == hash;
+}
+
 static void print_log(void *context, log_level level, const char *message) {
     (void)context;
     if (requested.quiet || (level == LOG_DETAIL && !requested.verbose)) return;
+    if (level != LOG_DETAIL && is_repeated(message)) return;
     wipe();
     if (level == LOG_WARNING && general_colours())
         fprintf(stderr, "\033[33mwarning:\033[0m %s\n", message);
