@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import _c
 from .arrays import brought, framework, is_foreign
 from .checks import not_negative, whole
 from .points import NO_POINT, Points, scalar_array
@@ -112,7 +113,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
         Neighbourhood radius, in the unit of `x`.
     min_samples : int, optional
     device : str, optional
-        Device of the neighbour search, as for `Points`.
+        "auto" (default): the CPU, or the CUDA device that holds `x`; otherwise as for `Points`.
 
     Returns
     -------
@@ -126,7 +127,11 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
 
     Notes
     -----
-    Memory is linear in n, plus the neighbours of 65,536 points at a time.
+    On the CPU points in up to four dimensions are sorted into cells in which all points are within
+    eps of each other, so dense data cost no list of neighbours. Where cells do not pay (more
+    dimensions, few points per cell in four, `eps` tiny in proportion to the extent), and on a
+    device, the neighbours of 65,536 points are listed at a time. Labels and memory, linear in n
+    apart from these lists, do not depend on it.
 
     Examples
     --------
@@ -135,6 +140,16 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
     """
     x, device, back = brought(x, device)
     x, eps, min_samples = scalar_array(x, "x"), not_negative(eps, "eps"), whole(min_samples, "min_samples", 1)
+    n = len(x)
+    if device in ("auto", "cpu") and x.ndim == 2 and n:
+        labels = np.empty(n, np.int64)
+        if _c.kd_clouds_cluster(_c.kd_point_array_make(x), eps, min(min_samples, n + 1), labels):
+            return back(labels)
+    return back(_dbscan_by_tree(x, eps, min_samples, device))
+
+
+def _dbscan_by_tree(x, eps, min_samples, device):
+    """Cluster points as `dbscan`, by the neighbours of each point."""
     n = len(x)
     tree = Points(x, device=device)
     core = np.concatenate([tree.count_within(x[i:i + ROWS], eps) for i in range(0, n, ROWS)] or
@@ -153,7 +168,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
         first = np.full(len(rows), n, np.int64)
         np.minimum.at(first, centres, core_labels[ids])
         labels[rows[first < n]] = first[first < n]
-    return back(labels)
+    return labels
 
 
 def _rows_within(tree, x, eps, rows):

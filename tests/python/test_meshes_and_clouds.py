@@ -354,6 +354,22 @@ def test_clusters_match_definition():
     assert kandela.dbscan(np.empty((0, 3)), 1).shape == (0,)
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_clusters_by_cells_and_by_tree(dims, dtype):
+    """Cells and neighbour lists give the same labels; dense data, ties at eps and far sets included."""
+    draw = np.random.default_rng(dims)
+    dense = np.concatenate([draw.normal(c, 0.1, (200, dims)) for c in (0, 0.7, 3)] + [draw.uniform(-1, 4, (100, dims))])
+    steps = np.round(draw.uniform(0, 8, (400, dims))) / 8
+    for x in (dense, dense + 1e5, steps, steps + 4096, np.repeat(dense[:25], 20, axis=0)):
+        x = draw.permutation(x).astype(dtype)
+        for eps, least in ((0.125, 5), (0.25, 1), (0.3, 60), (0.05, 3), (20, 5), (0, 2), (1e-200, 1), (np.inf, 3)):
+            np.testing.assert_array_equal(kandela.dbscan(x, eps, least), kandela.clouds._dbscan_by_tree(x, eps, least, "cpu"))
+    x[7, 0] = np.nan
+    with pytest.raises(kandela.InputError, match="7"):
+        kandela.dbscan(x, 1)
+
+
 @pytest.mark.parametrize("plane", [False, True])
 def test_registration_recovers_transform(plane):
     draw = np.random.default_rng(4)

@@ -1,0 +1,43 @@
+/* Algorithms on clouds of points, on all CPU cores: clusters by density. C99.
+
+       #include <kandela/clouds.h>
+       #include <stdio.h>
+
+       // Prints the cluster of each of `count` points (x, y, z each).
+       int print_clusters(const float *xyz, uint64_t count, int64_t *labels) {
+           const kd_point_array cloud = kd_point_array_make(xyz, count, 3, KD_FLOAT);
+           int32_t suited = 0;
+           kd_status status = kd_clouds_cluster(&cloud, 0.1, 5, labels, &suited);
+           for (uint64_t i = 0; suited && i < count; ++i) printf("%lld\n", (long long)labels[i]);
+           if (status != KD_OK) fprintf(stderr, "%s\n", kd_last_error());
+           return status == KD_OK;
+       }
+
+   Points and results are in host memory and belong to the caller; `ids` of points are ignored.
+   Results do not depend on the number of threads. Every function may be called by any number of
+   threads at once. */
+#ifndef KANDELA_CLOUDS_H
+#define KANDELA_CLOUDS_H
+#include <kandela/points.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Clusters points by density (DBSCAN, Ester et al. 1996). A point with at least `least` >= 1 points
+   within `radius`, including itself, is a core point; core points within the radius of each other
+   are in one cluster; clusters are numbered by their first core point. Another point within the
+   radius of a core point belongs to the first such cluster; labels[i] is -1 for the rest. Distances
+   are those of kd_points_search_within, bit for bit.
+   The points are sorted into cells in which all are near each other, and no list of neighbours is
+   made. *suited is 0, and no label is set, if cells do not suit the points: more than four axes,
+   few points per cell with four, coordinates that are not finite or farther apart than about 2^31
+   radii, a radius whose square is not a normal number, or no points. The neighbours by a tree give
+   the clusters then. */
+KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
+                                   int64_t *labels, int32_t *suited);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* The functions of <kandela/clouds.h>: checks of arguments. */
+#include "points/clouds/clouds.h"
+#include <kandela/clouds.h>
+
+/* Checks the points and converts them. */
+static kd_status cloud_take(point_array *out, const kd_point_array *points) {
+    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` is NULL");
+    KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
+               "the points have %u axes; expected 1 to 8", points->dims);
+    KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
+               "the points' scalar is %d; expected KD_FLOAT or KD_DOUBLE", (int)points->scalar);
+    KD_REQUIRE(points->coordinates || !points->count, KD_ERROR_USAGE, "the coordinates are NULL");
+    *out = point_array_make(points->coordinates, points->count, points->dims,
+                            points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    if (points->stride_bytes) out->stride_bytes = points->stride_bytes;
+    return KD_OK;
+}
+
+kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
+                            int64_t *labels, int32_t *suited) {
+    point_array cloud;
+    bool done = false;
+    KD_TRY(cloud_take(&cloud, points));
+    KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "`radius` is %g; expected 0 or more", radius);
+    KD_REQUIRE(least >= 1, KD_ERROR_INPUT, "`least` is 0; expected at least 1");
+    KD_REQUIRE(labels && suited, KD_ERROR_USAGE, "`labels` or `suited` is NULL");
+    if (cloud.count) KD_TRY(cloud_clusters(&cloud, radius, least, labels, &done));
+    *suited = done;
+    return KD_OK;
+}

@@ -1,0 +1,18 @@
+/* Algorithms on point clouds, for clouds.c. */
+#ifndef KD_POINTS_CLOUDS_CLOUDS_H
+#define KD_POINTS_CLOUDS_CLOUDS_H
+#include "core/status.h"
+#include "points/tree/point_array.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The functions of <kandela/clouds.h> on valid arguments. */
+kd_status cloud_clusters(const point_array *points, double radius, uint64_t least, int64_t *labels,
+                         bool *done);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

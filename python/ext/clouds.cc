@@ -1,0 +1,33 @@
+/* Bindings of <kandela/clouds.h> under their C names. */
+#include "python/ext/points.h"
+#include <kandela/clouds.h>
+
+/* Returns the points' arrays, for a worker thread to own. */
+static array cloud_kept(const point_arrays &points) {
+    if (points.keep.device) throw nb::value_error("`points` must be in host memory");
+    return points.keep;
+}
+
+/* Returns whether the labels were set. */
+static bool cluster(const point_arrays &points, double radius, uint64_t least, nb::handle labels) {
+    const array keep = cloud_kept(points);
+    array keep_labels;
+    int64_t *to =
+        (int64_t *)array_data(labels, "labels", "int64", points.c.count, true, &keep_labels);
+    const kd_point_array cloud = points.c;
+    const auto done = std::make_shared<int32_t>(0);
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            (void)keep_labels;
+            return kd_clouds_cluster(&cloud, radius, least, to, done.get());
+        },
+        points.c.count >= LONG_QUERIES, nullptr);
+    return *done != 0;
+}
+
+void bind_clouds(nb::module_ &m) {
+    m.def("kd_clouds_cluster", cluster, nb::arg("points"), nb::arg("radius"), nb::arg("least"),
+          nb::arg("labels").noconvert(),
+          "DBSCAN on a grid; returns whether cells suit the points.");
+}
