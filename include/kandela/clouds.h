@@ -1,4 +1,4 @@
-/* Algorithms on clouds of points, on all CPU cores: clusters by density. C99.
+/* Algorithms on clouds of points, on all CPU cores: clusters by density, downsampling. C99.
 
        #include <kandela/clouds.h>
        #include <stdio.h>
@@ -36,6 +36,17 @@ extern "C" {
    the clusters then. */
 KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
                                    int64_t *labels, int32_t *suited);
+
+/* Replaces the points in each cube of a grid by their mean. The cube of a point has the index
+   floor((x - origin) / size) along each axis, in double precision. `size` > 0; `origin`: one number
+   per axis, or NULL: the least coordinates minus half of `size`, as in Open3D. Writes *voxels
+   means, in the scalar of the points, to `means`, which has room for as many rows as there are
+   points; they are in lexicographic order of the cubes. Sums are in double precision, in input
+   order. *suited is 0, and nothing else is set, if a coordinate is not finite or the grid has more
+   than about 2^31 cubes along an axis or 2^63 in all. */
+KD_API kd_status kd_clouds_downsample(const kd_point_array *points, double size,
+                                      const double *origin, void *means, uint64_t *voxels,
+                                      int32_t *suited);
 
 #ifdef __cplusplus
 }

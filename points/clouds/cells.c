@@ -2,34 +2,21 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include <math.h>
 
-enum { CELL_BITS_MAX = 31, CELL_GRAIN = 1 << 14 };
+enum { CELL_BITS_MAX = 63, CELL_GRAIN = 1 << 14 };
 
 typedef struct cell_work {
     const point_array *points;
     const cell_grid *grid;
-    double origin[POINT_DIMS_MAX], size;
-    int64_t least[POINT_DIMS_MAX]; /* index of the first cell that is not in the margin */
-    uint64_t *keys;
-    uint32_t *order;
 } cell_work;
 
 static void keys_fill(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const cell_work *work = (const cell_work *)context;
-    const point_array *points = work->points;
+    const cell_grid *grid = work->grid;
     for (uint64_t i = (uint64_t)begin; i < (uint64_t)end; ++i) {
-        const void *at = point_array_at(points, i);
-        uint64_t key = 0;
-        for (uint32_t axis = 0; axis < points->dims; ++axis) {
-            const double x = point_coordinate(at, points->scalar, axis);
-            const double cell = floor((x - work->origin[axis]) / work->size);
-            key |= (uint64_t)((int64_t)cell - work->least[axis] + CELL_MARGIN)
-                   << work->grid->shift[axis];
-        }
-        work->keys[i] = key;
-        work->order[i] = (uint32_t)i;
+        grid->keys[i] = cell_key(grid, point_array_at(work->points, i), work->points->scalar);
+        grid->order[i] = (uint32_t)i;
     }
 }
 
@@ -52,25 +39,25 @@ static bool box_of(const point_array *points, double *lo, double *hi) {
     return finite;
 }
 
-/* Chooses the bits of each axis; returns their number, or 0 if they are too many. */
-static int layout_choose(cell_grid *grid, cell_work *work, const double *origin) {
-    const uint32_t dims = work->points->dims;
+int cells_layout(cell_grid *grid, const point_array *points, const double *origin, double size,
+                 double before) {
     double lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
     int bits[POINT_DIMS_MAX], sum = 0;
-    if (!box_of(work->points, lo, hi)) return 0;
-    for (uint32_t axis = 0; axis < dims; ++axis) {
-        work->origin[axis] = origin ? origin[axis] : lo[axis];
-        const double first = floor((lo[axis] - work->origin[axis]) / work->size),
-                     last = floor((hi[axis] - work->origin[axis]) / work->size);
+    *grid = (cell_grid){.dims = points->dims, .size = size};
+    if (!points->count || points->count > UINT32_MAX || !box_of(points, lo, hi)) return 0;
+    for (uint32_t axis = 0; axis < points->dims; ++axis) {
+        grid->origin[axis] = origin ? origin[axis] : lo[axis] - size * before;
+        const double first = floor((lo[axis] - grid->origin[axis]) / size),
+                     last = floor((hi[axis] - grid->origin[axis]) / size);
         if (!(fabs(first) < 0x1p52 && fabs(last) < 0x1p52 && last - first < 0x1p31 - 8)) return 0;
-        work->least[axis] = (int64_t)first;
+        grid->least[axis] = (int64_t)first;
         const uint64_t cells = (uint64_t)(last - first) + 1 + 2 * CELL_MARGIN;
         for (bits[axis] = 1; cells >> bits[axis]; ++bits[axis]) continue;
         sum += bits[axis];
     }
-    if (sum > 63) return 0;
+    if (sum > CELL_BITS_MAX) return 0;
     int shift = sum;
-    for (uint32_t axis = 0; axis < dims; ++axis) grid->shift[axis] = shift -= bits[axis];
+    for (uint32_t axis = 0; axis < points->dims; ++axis) grid->shift[axis] = shift -= bits[axis];
     return sum;
 }
 
@@ -91,20 +78,13 @@ static kd_status cells_list(cell_grid *grid, uint64_t count) {
     return KD_OK;
 }
 
-kd_status cells_open(cell_grid *grid, const point_array *points, const double *origin, double size,
-                     bool *fits) {
-    *grid = (cell_grid){.dims = points->dims};
-    cell_work work = {.points = points, .grid = grid, .size = size};
-    const int bits = points->count <= UINT32_MAX ? layout_choose(grid, &work, origin) : 0;
+kd_status cells_open(cell_grid *grid, const point_array *points, int bits) {
+    cell_work work = {points, grid};
     kd_status status = KD_OK;
     void *scratch = NULL;
-    *fits = bits > 0;
-    if (!*fits) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE(grid->keys, points->count));
     KD_TRY_GOTO(KD_RESERVE(grid->order, points->count));
     KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(points->count), 1));
-    work.keys = grid->keys;
-    work.order = grid->order;
     parallel_for((int64_t)points->count, CELL_GRAIN, keys_fill, &work);
     radix_sort_pairs(grid->keys, grid->order, points->count, 0, bits, scratch);
     KD_TRY_GOTO(cells_list(grid, points->count));

@@ -9,13 +9,16 @@
 #define KD_POINTS_CLOUDS_CELLS_H
 #include "core/status.h"
 #include "points/tree/point_array.h"
+#include <math.h>
 
 /* CELL_MARGIN: empty cells on either side; ROWS_MAX: rows near a cell, with four axes */
 enum { CELL_MARGIN = 3, ROWS_MAX = 343 };
 
 typedef struct cell_grid {
     uint32_t dims;
-    int shift[POINT_DIMS_MAX]; /* first bit of an axis in a key */
+    double origin[POINT_DIMS_MAX], size;
+    int64_t least[POINT_DIMS_MAX]; /* least index of a point's cell */
+    int shift[POINT_DIMS_MAX];     /* first bit of an axis in a key */
     uint64_t cells;
     uint64_t *keys;  /* of the cells, ascending */
     uint64_t *begin; /* first of the points of a cell in `order`; cells + 1 entries */
@@ -34,11 +37,26 @@ typedef struct cell_run {
     uint64_t begin, end;
 } cell_run;
 
-/* Sorts points by cell: the index along an axis is floor((x - origin) / size) in double precision.
-   `origin` NULL: the least coordinates. Sets *fits to false, and opens nothing, if a coordinate is
-   not finite, or if there are too many cells for a key. */
-kd_status cells_open(cell_grid *grid, const point_array *points, const double *origin, double size,
-                     bool *fits);
+/* Lays out a grid: the index of a point's cell along an axis is floor((x - origin) / size) in
+   double precision. `origin` NULL: the least coordinates minus `before` sizes. Returns the number
+   of bits of a key, at most 63; 0 if a coordinate is not finite, if there are too many cells for a
+   key, or no points. */
+int cells_layout(cell_grid *grid, const point_array *points, const double *origin, double size,
+                 double before);
+
+/* Returns the key of the cell of the point at `at`. */
+static inline uint64_t cell_key(const cell_grid *grid, const void *at, point_scalar scalar) {
+    uint64_t key = 0;
+    for (uint32_t axis = 0; axis < grid->dims; ++axis) {
+        const double x = point_coordinate(at, scalar, axis);
+        const double cell = floor((x - grid->origin[axis]) / grid->size);
+        key |= (uint64_t)((int64_t)cell - grid->least[axis] + CELL_MARGIN) << grid->shift[axis];
+    }
+    return key;
+}
+
+/* Sorts the points by the keys of a layout of `bits`. */
+kd_status cells_open(cell_grid *grid, const point_array *points, int bits);
 void cells_close(cell_grid *grid);
 
 /* Fills `rows` for cells of side radius / sqrt(dims), the nearest rows first. dims: 1 to 4. */

@@ -1,6 +1,8 @@
 /* The functions of <kandela/clouds.h>: checks of arguments. */
 #include "points/clouds/clouds.h"
+#include <float.h>
 #include <kandela/clouds.h>
+#include <math.h>
 
 /* Checks the points and converts them. */
 static kd_status cloud_take(point_array *out, const kd_point_array *points) {
@@ -25,6 +27,28 @@ kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_
     KD_REQUIRE(least >= 1, KD_ERROR_INPUT, "`least` is 0; expected at least 1");
     KD_REQUIRE(labels && suited, KD_ERROR_USAGE, "`labels` or `suited` is NULL");
     if (cloud.count) KD_TRY(cloud_clusters(&cloud, radius, least, labels, &done));
+    *suited = done;
+    return KD_OK;
+}
+
+kd_status kd_clouds_downsample(const kd_point_array *points, double size, const double *origin,
+                               void *means, uint64_t *voxels, int32_t *suited) {
+    point_array cloud;
+    bool done = false;
+    KD_TRY(cloud_take(&cloud, points));
+    KD_REQUIRE(size > 0 && size <= DBL_MAX, KD_ERROR_INPUT,
+               "`size` is %g; expected above 0 and finite", size);
+    for (uint32_t axis = 0; origin && axis < cloud.dims; ++axis)
+        KD_REQUIRE(fabs(origin[axis]) <= DBL_MAX, KD_ERROR_INPUT, "`origin[%u]` is not finite",
+                   axis);
+    KD_REQUIRE((means || !cloud.count) && voxels && suited, KD_ERROR_USAGE,
+               "`means`, `voxels` or `suited` is NULL");
+    *suited = 1;
+    if (!cloud.count) {
+        *voxels = 0;
+        return KD_OK;
+    }
+    KD_TRY(cloud_downsample(&cloud, size, origin, means, voxels, &done));
     *suited = done;
     return KD_OK;
 }

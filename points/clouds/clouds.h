@@ -11,6 +11,8 @@ extern "C" {
 /* The functions of <kandela/clouds.h> on valid arguments. */
 kd_status cloud_clusters(const point_array *points, double radius, uint64_t least, int64_t *labels,
                          bool *done);
+kd_status cloud_downsample(const point_array *points, double size, const double *origin,
+                           void *means, uint64_t *voxels, bool *done);
 
 #ifdef __cplusplus
 }

@@ -37,13 +37,14 @@ kd_status cloud_clusters(const point_array *points, double radius, uint64_t leas
         !(bound2 < (wide ? 1e280 : 1e30)))
         return KD_OK;
     const double side = radius / sqrt((double)points->dims) * (1 - CLUSTER_SLACK);
-    KD_TRY(cells_open(&grid, points, NULL, side, done));
-    if (!*done) return KD_OK;
+    const int bits = cells_layout(&grid, points, NULL, side, 0);
+    if (!bits) return KD_OK;
+    KD_TRY(cells_open(&grid, points, bits));
     if (points->dims == CLUSTER_DIMS_MAX && 4 * points->count < CLUSTER_QUARTERS * grid.cells) {
-        *done = false;
         cells_close(&grid);
         return KD_OK;
     }
+    *done = true;
     cell_rows_fill(&rows, &grid);
     const kd_status status =
         wide ? clusters_double(points, &grid, &rows, bound2, least, labels)

@@ -26,8 +26,34 @@ static bool cluster(const point_arrays &points, double radius, uint64_t least, n
     return *done != 0;
 }
 
+/* Returns the number of means that were written; none if the points do not suit. */
+static nb::object downsample(const point_arrays &points, double size, nb::handle origin,
+                             nb::handle means) {
+    const array keep = cloud_kept(points);
+    array keep_origin, keep_means;
+    const double *from =
+        (const double *)array_data(origin, "origin", "float64", points.c.dims, false, &keep_origin);
+    void *to = array_data(means, "means", keep.dtype.c_str(), points.c.count * points.c.dims, true,
+                          &keep_means);
+    const kd_point_array cloud = points.c;
+    const auto voxels = std::make_shared<uint64_t>(0);
+    const auto done = std::make_shared<int32_t>(0);
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            (void)keep_origin;
+            (void)keep_means;
+            return kd_clouds_downsample(&cloud, size, from, to, voxels.get(), done.get());
+        },
+        points.c.count >= LONG_BUILD, nullptr);
+    return *done ? nb::object(nb::int_(*voxels)) : nb::object(nb::none());
+}
+
 void bind_clouds(nb::module_ &m) {
     m.def("kd_clouds_cluster", cluster, nb::arg("points"), nb::arg("radius"), nb::arg("least"),
           nb::arg("labels").noconvert(),
           "DBSCAN on a grid; returns whether cells suit the points.");
+    m.def("kd_clouds_downsample", downsample, nb::arg("points"), nb::arg("size"),
+          nb::arg("origin").none(), nb::arg("means").noconvert(),
+          "Means of the points in cubes; returns their number, or None if the points do not suit.");
 }

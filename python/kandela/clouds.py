@@ -15,6 +15,7 @@ import numpy as np
 from . import _c
 from .arrays import brought, framework, is_foreign
 from .checks import not_negative, whole
+from .errors import InputError
 from .points import NO_POINT, Points, scalar_array
 
 ROWS = 65536  #: points per batch, which bounds the memory
@@ -323,7 +324,7 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     return framework(x).of_host(x, chosen)
 
 
-def voxel_downsample(x, size) -> np.ndarray:
+def voxel_downsample(x, size, *, origin=None) -> np.ndarray:
     """Replace the points in each cube of a grid by their mean.
 
     Parameters
@@ -331,6 +332,8 @@ def voxel_downsample(x, size) -> np.ndarray:
     x : array_like, (n, m)
     size : float
         Side of the cubes, in the unit of `x`.
+    origin : float or array_like, (m,), optional
+        A corner of the grid. None: the least coordinates minus half of `size`, as in Open3D.
 
     Returns
     -------
@@ -340,20 +343,44 @@ def voxel_downsample(x, size) -> np.ndarray:
     Raises
     ------
     ValueError
-        If `size` is not positive.
+        If `size` is not positive and finite, or `origin` has the wrong shape or is not finite.
+    InputError
+        If a coordinate is not finite; the message names its point.
 
     Examples
     --------
-    >>> voxel_downsample(np.array([[0., 0], [0.5, 0], [3, 3]]), 1.)
-    array([[0.25, 0.  ],
-           [3.  , 3.  ]])
+    >>> voxel_downsample(np.array([[0., 0], [0.25, 0], [3, 3]]), 1.)
+    array([[0.125, 0.   ],
+           [3.   , 3.   ]])
     """
     x, _, back = brought(x)
-    x = scalar_array(x, "x")
-    if not size > 0:
-        raise ValueError(f"`size` is {size}; expected above 0")
-    cubes, which, counts = np.unique(np.floor(x / size), axis=0, return_inverse=True,
+    x, size = scalar_array(x, "x"), not_negative(size, "size")
+    if x.ndim != 2:
+        raise ValueError(f"`x` has the shape {x.shape}; expected (n, m)")
+    if not 0 < size < np.inf:
+        raise ValueError(f"`size` is {size:g}; expected above 0 and finite")
+    if origin is not None:
+        if np.shape(origin) not in ((), (x.shape[1],)):
+            raise ValueError(f"`origin` has the shape {np.shape(origin)}; expected a number or ({x.shape[1]},)")
+        origin = np.full(x.shape[1], origin, np.float64)
+        if not np.isfinite(origin).all():
+            raise ValueError(f"`origin` is {origin}; expected finite numbers")
+    if 1 <= x.shape[1] <= 8:
+        means = np.empty_like(x)
+        voxels = _c.kd_clouds_downsample(_c.kd_point_array_make(x), size, origin, means)
+        if voxels is not None:
+            return back(means[:voxels].copy())
+    return back(_downsample_by_rows(x, size, origin))
+
+
+def _downsample_by_rows(x, size, origin):
+    """Downsample as `voxel_downsample`, for any number of cubes and axes."""
+    if not np.isfinite(x).all():
+        raise InputError(f"point {np.flatnonzero(~np.isfinite(x).all(1))[0]} of `x` is not finite")
+    wide = x.astype(np.float64)
+    origin = wide.min(0, initial=np.inf) - size * 0.5 if origin is None else origin
+    cubes, which, counts = np.unique(np.floor((wide - origin) / size), axis=0, return_inverse=True,
                                      return_counts=True)
     sums = np.zeros((len(cubes), x.shape[1]))
-    np.add.at(sums, which.reshape(-1), x)
-    return back((sums / counts[:, None]).astype(x.dtype))
+    np.add.at(sums, which.reshape(-1), wide)
+    return (sums / counts[:, None]).astype(x.dtype)

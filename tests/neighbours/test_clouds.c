@@ -135,8 +135,32 @@ static void test_clusters_refuse(void **state) {
     assert_int_equal(suited, 0);
 }
 
+static void test_downsample(void **state) {
+    const double x[] = {0.1, 5, 0.2, 5.5, 3, 5, 0.3, 5.75}, origin[] = {0, 5};
+    kd_point_array points = kd_point_array_make(x, 4, 2, KD_DOUBLE);
+    double means[8];
+    uint64_t voxels = 0;
+    int32_t suited = 0;
+    (void)state;
+    assert_int_equal(kd_clouds_downsample(&points, 1, origin, means, &voxels, &suited), KD_OK);
+    assert_int_equal(suited, 1);
+    assert_int_equal(voxels, 2);
+    assert_true(fabs(means[0] - 0.2) < 1e-15 && fabs(means[1] - 16.25 / 3) < 1e-15);
+    assert_true(means[2] == 3 && means[3] == 5);
+    assert_int_equal(kd_clouds_downsample(&points, 1e-12, NULL, means, &voxels, &suited), KD_OK);
+    assert_int_equal(suited, 0); /* more than 2^31 cubes along an axis */
+    assert_int_equal(kd_clouds_downsample(&points, 0, NULL, means, &voxels, &suited),
+                     KD_ERROR_INPUT);
+    assert_int_equal(kd_clouds_downsample(&points, 1, NULL, NULL, &voxels, &suited),
+                     KD_ERROR_USAGE);
+    points.count = 0;
+    assert_int_equal(kd_clouds_downsample(&points, 1, NULL, NULL, &voxels, &suited), KD_OK);
+    assert_true(suited == 1 && voxels == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters),
-                                       cmocka_unit_test(test_clusters_refuse)};
+                                       cmocka_unit_test(test_clusters_refuse),
+                                       cmocka_unit_test(test_downsample)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

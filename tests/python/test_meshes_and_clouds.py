@@ -393,8 +393,34 @@ def test_normals_and_downsampling():
     assert len(set(chosen.tolist())) == 50
     apart = np.linalg.norm(v[chosen][:, None] - v[chosen][None], axis=2) + 9 * np.eye(50)
     assert apart.min() > 0.35
-    few = kandela.voxel_downsample(v, 0.5)
+    few = kandela.voxel_downsample(v, 0.5, origin=0)
     assert len(few) == len(np.unique(np.floor(v / np.float32(0.5)), axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_downsampling_matches_definition(dtype):
+    """Sorted cells, a table of few cells and rows of many columns give the same means, bit for bit."""
+    draw = np.random.default_rng(8)
+    for dims in (1, 2, 3, 8, 9):
+        x = draw.normal(size=(3000, dims))
+        for cloud in (x, x + 1e6, np.round(x * 4) / 4, x * 1e-3 + 7, np.repeat(x[:2], 40, axis=0), x[:1], x[:0]):
+            cloud = cloud.astype(dtype)
+            for size, origin in ((0.25, None), (0.01, None), (0.7, 0), (30, None), (1, np.arange(dims) / 3)):
+                where = None if origin is None else np.full(dims, origin, np.float64)
+                found = kandela.voxel_downsample(cloud, size, origin=origin)
+                np.testing.assert_array_equal(found, kandela.clouds._downsample_by_rows(cloud, size, where))
+    # a corner of the grid is half a voxel before the least coordinates
+    assert len(kandela.voxel_downsample(np.array([[0.], [0.49], [0.51]]), 1)) == 2
+    for wrong in (0, -1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="`size` is"):
+            kandela.voxel_downsample(x, wrong)
+    with pytest.raises(ValueError, match="`origin` has the shape"):
+        kandela.voxel_downsample(x[:, :3], 1, origin=[0, 0])
+    for columns in (3, 9):
+        cloud = draw.random((9, columns))
+        cloud[5, 1] = np.nan
+        with pytest.raises(kandela.InputError, match="point 5"):
+            kandela.voxel_downsample(cloud, 1)
 
 
 @pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds"])
