@@ -1,4 +1,5 @@
-/* Algorithms on clouds of points, on all CPU cores: clusters by density, downsampling. C99.
+/* Algorithms on clouds of points, on all CPU cores: clusters by density, downsampling, normals.
+   C99.
 
        #include <kandela/clouds.h>
        #include <stdio.h>
@@ -47,6 +48,15 @@ KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, 
 KD_API kd_status kd_clouds_downsample(const kd_point_array *points, double size,
                                       const double *origin, void *means, uint64_t *voxels,
                                       int32_t *suited);
+
+/* Estimates the normal at each query as the direction of least variance of its neighbours, in
+   double precision. Row i of `ids` has the indices of k neighbours, such as from kd_points_nearest;
+   KD_NO_POINT for none. Normals have the scalar of the queries, which must be that of the points;
+   both have three axes. A normal faces `toward`, or with NULL its largest component is positive; it
+   is (1, 0, 0) before this choice if all directions vary equally. */
+KD_API kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *queries,
+                                   const uint32_t *ids, uint32_t k, const double *toward,
+                                   void *normals);
 
 #ifdef __cplusplus
 }

@@ -52,3 +52,19 @@ kd_status kd_clouds_downsample(const kd_point_array *points, double size, const 
     *suited = done;
     return KD_OK;
 }
+
+kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *queries,
+                            const uint32_t *ids, uint32_t k, const double *toward, void *normals) {
+    point_array cloud, at;
+    KD_TRY(cloud_take(&cloud, points));
+    KD_TRY(cloud_take(&at, queries));
+    KD_REQUIRE(cloud.dims == 3 && at.dims == 3, KD_ERROR_USAGE,
+               "the points have %u axes, the queries %u; expected 3", cloud.dims, at.dims);
+    KD_REQUIRE(cloud.scalar == at.scalar, KD_ERROR_USAGE,
+               "the points and the queries differ in their scalar");
+    KD_REQUIRE(k >= 1, KD_ERROR_INPUT, "`k` is 0; expected at least 1");
+    KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE, "`ids` or `normals` is NULL");
+    KD_REQUIRE(cloud_normals(&cloud, &at, ids, k, toward, normals), KD_ERROR_INPUT,
+               "`ids` has values that are not indices of the points");
+    return KD_OK;
+}

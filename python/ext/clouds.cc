@@ -49,6 +49,29 @@ static nb::object downsample(const point_arrays &points, double size, nb::handle
     return *done ? nb::object(nb::int_(*voxels)) : nb::object(nb::none());
 }
 
+static void normals(const point_arrays &points, const point_arrays &queries, nb::handle ids,
+                    nb::handle toward, nb::handle out) {
+    const array keep = cloud_kept(points), keep_queries = cloud_kept(queries);
+    const array rows = array_of(ids, "ids", false);
+    array keep_ids, keep_toward, keep_out;
+    if (rows.shape.size() != 2 || rows.rows() != queries.c.count)
+        throw nb::value_error("`ids` must have the shape (queries, k)");
+    const uint32_t *at =
+        (const uint32_t *)array_data(ids, "ids", "uint32|int32", rows.size(), false, &keep_ids);
+    const double *from =
+        (const double *)array_data(toward, "toward", "float64", 3, false, &keep_toward);
+    void *to = array_data(out, "normals", keep_queries.dtype.c_str(), 3 * queries.c.count, true,
+                          &keep_out);
+    const uint32_t k = (uint32_t)rows.shape[1];
+    const kd_point_array cloud = points.c, request = queries.c;
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            (void)keep, (void)keep_queries, (void)keep_ids, (void)keep_toward, (void)keep_out;
+            return kd_clouds_normals(&cloud, &request, at, k, from, to);
+        },
+        request.count >= LONG_QUERIES, nullptr);
+}
+
 void bind_clouds(nb::module_ &m) {
     m.def("kd_clouds_cluster", cluster, nb::arg("points"), nb::arg("radius"), nb::arg("least"),
           nb::arg("labels").noconvert(),
@@ -56,4 +79,7 @@ void bind_clouds(nb::module_ &m) {
     m.def("kd_clouds_downsample", downsample, nb::arg("points"), nb::arg("size"),
           nb::arg("origin").none(), nb::arg("means").noconvert(),
           "Means of the points in cubes; returns their number, or None if the points do not suit.");
+    m.def("kd_clouds_normals", normals, nb::arg("points"), nb::arg("queries"), nb::arg("ids"),
+          nb::arg("toward").none(), nb::arg("normals").noconvert(),
+          "Directions of least variance of rows of neighbours.");
 }

@@ -50,7 +50,7 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     Raises
     ------
     ValueError
-        If `x` does not have three columns.
+        If `x` does not have three columns, or `toward` is not finite.
     InputError
         If a coordinate is not finite.
 
@@ -64,18 +64,17 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     x, k = _three(x), whole(k, "k", 1)
     if toward is not None and np.shape(toward) != (3,):
         raise ValueError(f"`toward` has the shape {np.shape(toward)}; expected (3,)")
-    out = np.empty_like(x)
-    tree = Points(x, device=device)
+    if toward is not None:
+        toward = np.ascontiguousarray(toward, np.float64)
+        if not np.isfinite(toward).all():
+            raise ValueError(f"`toward` is {toward}; expected finite numbers")
+    out, points = np.empty_like(x), _c.kd_point_array_make(x)
+    tree, k = Points(x, device=device), min(k, len(x))
     for begin in range(0, len(x), ROWS):
         rows = x[begin:begin + ROWS]
-        near = x[tree.nearest(rows, min(k, len(x)))[0]].astype(np.float64)
-        near -= near.mean(1, keepdims=True)
-        out[begin:begin + ROWS] = np.linalg.eigh(near.transpose(0, 2, 1) @ near)[1][:, :, 0]
-    if toward is not None:
-        sign = ((np.asarray(toward) - x) * out).sum(1)
-    else:
-        sign = np.take_along_axis(out, np.abs(out).argmax(1)[:, None], 1)[:, 0]
-    out[sign < 0] *= -1
+        ids = np.empty((len(rows), k), np.uint32)
+        tree.nearest(rows, k, out=(ids, None))
+        _c.kd_clouds_normals(points, _c.kd_point_array_make(rows), ids, toward, out[begin:begin + ROWS])
     return back(out)
 
 

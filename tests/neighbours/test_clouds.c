@@ -158,9 +158,29 @@ static void test_downsample(void **state) {
     assert_true(suited == 1 && voxels == 0);
 }
 
+static void test_normals(void **state) {
+    const float x[] = {0, 0, 5, 1, 0, 5, 0, 1, 5, 1, 1, 5};
+    uint32_t ids[] = {0, 1, 2, 3, KD_NO_POINT, 2, 1, 0};
+    const double below[] = {0, 0, -1};
+    float normals[6];
+    kd_point_array points = kd_point_array_make(x, 4, 3, KD_FLOAT), queries = points;
+    (void)state;
+    queries.count = 2;
+    assert_int_equal(kd_clouds_normals(&points, &queries, ids, 4, NULL, normals), KD_OK);
+    assert_true(normals[2] == 1 && normals[5] == 1);
+    assert_int_equal(kd_clouds_normals(&points, &queries, ids, 4, below, normals), KD_OK);
+    assert_true(normals[2] == -1 && normals[5] == -1);
+    ids[6] = 4;
+    assert_int_equal(kd_clouds_normals(&points, &queries, ids, 4, NULL, normals), KD_ERROR_INPUT);
+    assert_int_equal(kd_clouds_normals(&points, &queries, ids, 0, NULL, normals), KD_ERROR_INPUT);
+    assert_int_equal(kd_clouds_normals(&points, &queries, NULL, 4, NULL, normals), KD_ERROR_USAGE);
+    points.dims = 2;
+    assert_int_equal(kd_clouds_normals(&points, &queries, ids, 4, NULL, normals), KD_ERROR_USAGE);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters),
-                                       cmocka_unit_test(test_clusters_refuse),
-                                       cmocka_unit_test(test_downsample)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clusters), cmocka_unit_test(test_clusters_refuse),
+        cmocka_unit_test(test_downsample), cmocka_unit_test(test_normals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

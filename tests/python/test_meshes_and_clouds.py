@@ -398,6 +398,38 @@ def test_normals_and_downsampling():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_normals_are_directions_of_least_variance(dtype):
+    """Unit vectors whose variance is the least eigenvalue; equal eigenvalues, lines and planes included."""
+    draw = np.random.default_rng(6)
+    x = draw.normal(size=(400, 3))
+    turn = np.linalg.qr(draw.normal(size=(3, 3)))[0]
+    grid = np.stack(np.meshgrid(*[np.arange(7.)] * 3), -1).reshape(-1, 3)
+    rod = x * [1, 1e-4, 1e-7] @ turn
+    for cloud in (x, grid, rod, x * [1, 1, 0], x * [1, 1, 1e-9] @ turn, x * [0, 1, 0], x * [1, 1e-9, 1e-9], x + 1e7, grid + 1e6,
+                  x * 1e-15, x * 1e15, np.repeat(x[:20], 20, axis=0), np.round(x)):
+        cloud = cloud.astype(dtype)
+        for k in (1, 2, 3, 7, 12, 27):
+            found = kandela.normals(cloud, k).astype(np.float64)
+            ids = kandela.Points(cloud).nearest(cloud, k)[0]
+            near = cloud[ids].astype(np.float64) - cloud[ids[:, :1]]
+            near -= near.mean(1, keepdims=True)
+            matrix = near.transpose(0, 2, 1) @ near
+            spread = np.linalg.eigvalsh(matrix)
+            length = np.linalg.norm(found, axis=1)
+            assert np.abs(length - 1).max() < 1e-6
+            variance = np.einsum("ni,nij,nj->n", found, matrix, found) / length**2
+            assert (variance <= spread[:, 0] + (1e-13 if dtype == np.float64 else 1e-12) * spread[:, 2]).all()
+            assert (np.take_along_axis(found, np.abs(found).argmax(1)[:, None], 1) > 0).all()
+    toward = np.array([3, -5, 40.])
+    assert ((toward - x) * kandela.normals(x, 9, toward)).sum(1).min() >= 0
+    with pytest.raises(ValueError, match="`toward` is"):
+        kandela.normals(x, toward=[0, np.nan, 0])
+    x[3, 1] = np.inf
+    with pytest.raises(kandela.InputError):
+        kandela.normals(x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_downsampling_matches_definition(dtype):
     """Sorted cells, a table of few cells and rows of many columns give the same means, bit for bit."""
     draw = np.random.default_rng(8)
