@@ -71,5 +71,6 @@ void bind_points(nb::module_ &module);
 void bind_points_query(nb::module_ &module);
 void bind_triangles(nb::module_ &module);
 void bind_render(nb::module_ &module);
+void bind_clouds(nb::module_ &module);
 
 #endif

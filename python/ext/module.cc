@@ -38,4 +38,5 @@ NB_MODULE(_c, module) {
     bind_points_query(module);
     bind_triangles(module);
     bind_render(module);
+    bind_clouds(module);
 }

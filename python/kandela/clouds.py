@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import _c
 from .arrays import brought, framework, is_foreign
 from .checks import not_negative, whole
+from .errors import InputError
 from .points import NO_POINT, Points, scalar_array
 
 ROWS = 65536  #: points per batch, which bounds the memory
@@ -48,7 +50,7 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     Raises
     ------
     ValueError
-        If `x` does not have three columns.
+        If `x` does not have three columns, or `toward` is not finite.
     InputError
         If a coordinate is not finite.
 
@@ -62,18 +64,17 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     x, k = _three(x), whole(k, "k", 1)
     if toward is not None and np.shape(toward) != (3,):
         raise ValueError(f"`toward` has the shape {np.shape(toward)}; expected (3,)")
-    out = np.empty_like(x)
-    tree = Points(x, device=device)
+    if toward is not None:
+        toward = np.ascontiguousarray(toward, np.float64)
+        if not np.isfinite(toward).all():
+            raise ValueError(f"`toward` is {toward}; expected finite numbers")
+    out, points = np.empty_like(x), _c.kd_point_array_make(x)
+    tree, k = Points(x, device=device), min(k, len(x))
     for begin in range(0, len(x), ROWS):
         rows = x[begin:begin + ROWS]
-        near = x[tree.nearest(rows, min(k, len(x)))[0]].astype(np.float64)
-        near -= near.mean(1, keepdims=True)
-        out[begin:begin + ROWS] = np.linalg.eigh(near.transpose(0, 2, 1) @ near)[1][:, :, 0]
-    if toward is not None:
-        sign = ((np.asarray(toward) - x) * out).sum(1)
-    else:
-        sign = np.take_along_axis(out, np.abs(out).argmax(1)[:, None], 1)[:, 0]
-    out[sign < 0] *= -1
+        ids = np.empty((len(rows), k), np.uint32)
+        tree.nearest(rows, k, out=(ids, None))
+        _c.kd_clouds_normals(points, _c.kd_point_array_make(rows), ids, toward, out[begin:begin + ROWS])
     return back(out)
 
 
@@ -112,7 +113,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
         Neighbourhood radius, in the unit of `x`.
     min_samples : int, optional
     device : str, optional
-        Device of the neighbour search, as for `Points`.
+        "auto" (default): the CPU, or the CUDA device that holds `x`; otherwise as for `Points`.
 
     Returns
     -------
@@ -126,7 +127,11 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
 
     Notes
     -----
-    Memory is linear in n, plus the neighbours of 65,536 points at a time.
+    On the CPU points in up to four dimensions are sorted into cells in which all points are within
+    eps of each other, so dense data cost no list of neighbours. Where cells do not pay (more
+    dimensions, few points per cell in four, `eps` tiny in proportion to the extent), and on a
+    device, the neighbours of 65,536 points are listed at a time. Labels and memory, linear in n
+    apart from these lists, do not depend on it.
 
     Examples
     --------
@@ -135,6 +140,16 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
     """
     x, device, back = brought(x, device)
     x, eps, min_samples = scalar_array(x, "x"), not_negative(eps, "eps"), whole(min_samples, "min_samples", 1)
+    n = len(x)
+    if device in ("auto", "cpu") and x.ndim == 2 and n:
+        labels = np.empty(n, np.int64)
+        if _c.kd_clouds_cluster(_c.kd_point_array_make(x), eps, min(min_samples, n + 1), labels):
+            return back(labels)
+    return back(_dbscan_by_tree(x, eps, min_samples, device))
+
+
+def _dbscan_by_tree(x, eps, min_samples, device):
+    """Cluster points as `dbscan`, by the neighbours of each point."""
     n = len(x)
     tree = Points(x, device=device)
     core = np.concatenate([tree.count_within(x[i:i + ROWS], eps) for i in range(0, n, ROWS)] or
@@ -153,7 +168,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
         first = np.full(len(rows), n, np.int64)
         np.minimum.at(first, centres, core_labels[ids])
         labels[rows[first < n]] = first[first < n]
-    return back(labels)
+    return labels
 
 
 def _rows_within(tree, x, eps, rows):
@@ -308,7 +323,7 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     return framework(x).of_host(x, chosen)
 
 
-def voxel_downsample(x, size) -> np.ndarray:
+def voxel_downsample(x, size, *, origin=None) -> np.ndarray:
     """Replace the points in each cube of a grid by their mean.
 
     Parameters
@@ -316,6 +331,8 @@ def voxel_downsample(x, size) -> np.ndarray:
     x : array_like, (n, m)
     size : float
         Side of the cubes, in the unit of `x`.
+    origin : float or array_like, (m,), optional
+        A corner of the grid. None: the least coordinates minus half of `size`, as in Open3D.
 
     Returns
     -------
@@ -325,20 +342,44 @@ def voxel_downsample(x, size) -> np.ndarray:
     Raises
     ------
     ValueError
-        If `size` is not positive.
+        If `size` is not positive and finite, or `origin` has the wrong shape or is not finite.
+    InputError
+        If a coordinate is not finite; the message names its point.
 
     Examples
     --------
-    >>> voxel_downsample(np.array([[0., 0], [0.5, 0], [3, 3]]), 1.)
-    array([[0.25, 0.  ],
-           [3.  , 3.  ]])
+    >>> voxel_downsample(np.array([[0., 0], [0.25, 0], [3, 3]]), 1.)
+    array([[0.125, 0.   ],
+           [3.   , 3.   ]])
     """
     x, _, back = brought(x)
-    x = scalar_array(x, "x")
-    if not size > 0:
-        raise ValueError(f"`size` is {size}; expected above 0")
-    cubes, which, counts = np.unique(np.floor(x / size), axis=0, return_inverse=True,
+    x, size = scalar_array(x, "x"), not_negative(size, "size")
+    if x.ndim != 2:
+        raise ValueError(f"`x` has the shape {x.shape}; expected (n, m)")
+    if not 0 < size < np.inf:
+        raise ValueError(f"`size` is {size:g}; expected above 0 and finite")
+    if origin is not None:
+        if np.shape(origin) not in ((), (x.shape[1],)):
+            raise ValueError(f"`origin` has the shape {np.shape(origin)}; expected a number or ({x.shape[1]},)")
+        origin = np.full(x.shape[1], origin, np.float64)
+        if not np.isfinite(origin).all():
+            raise ValueError(f"`origin` is {origin}; expected finite numbers")
+    if 1 <= x.shape[1] <= 8:
+        means = np.empty_like(x)
+        voxels = _c.kd_clouds_downsample(_c.kd_point_array_make(x), size, origin, means)
+        if voxels is not None:
+            return back(means[:voxels].copy())
+    return back(_downsample_by_rows(x, size, origin))
+
+
+def _downsample_by_rows(x, size, origin):
+    """Downsample as `voxel_downsample`, for any number of cubes and axes."""
+    if not np.isfinite(x).all():
+        raise InputError(f"point {np.flatnonzero(~np.isfinite(x).all(1))[0]} of `x` is not finite")
+    wide = x.astype(np.float64)
+    origin = wide.min(0, initial=np.inf) - size * 0.5 if origin is None else origin
+    cubes, which, counts = np.unique(np.floor((wide - origin) / size), axis=0, return_inverse=True,
                                      return_counts=True)
     sums = np.zeros((len(cubes), x.shape[1]))
-    np.add.at(sums, which.reshape(-1), x)
-    return back((sums / counts[:, None]).astype(x.dtype))
+    np.add.at(sums, which.reshape(-1), wide)
+    return (sums / counts[:, None]).astype(x.dtype)

@@ -354,6 +354,22 @@ def test_clusters_match_definition():
     assert kandela.dbscan(np.empty((0, 3)), 1).shape == (0,)
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_clusters_by_cells_and_by_tree(dims, dtype):
+    """Cells and neighbour lists give the same labels; dense data, ties at eps and far sets included."""
+    draw = np.random.default_rng(dims)
+    dense = np.concatenate([draw.normal(c, 0.1, (200, dims)) for c in (0, 0.7, 3)] + [draw.uniform(-1, 4, (100, dims))])
+    steps = np.round(draw.uniform(0, 8, (400, dims))) / 8
+    for x in (dense, dense + 1e5, steps, steps + 4096, np.repeat(dense[:25], 20, axis=0)):
+        x = draw.permutation(x).astype(dtype)
+        for eps, least in ((0.125, 5), (0.25, 1), (0.3, 60), (0.05, 3), (20, 5), (0, 2), (1e-200, 1), (np.inf, 3)):
+            np.testing.assert_array_equal(kandela.dbscan(x, eps, least), kandela.clouds._dbscan_by_tree(x, eps, least, "cpu"))
+    x[7, 0] = np.nan
+    with pytest.raises(kandela.InputError, match="7"):
+        kandela.dbscan(x, 1)
+
+
 @pytest.mark.parametrize("plane", [False, True])
 def test_registration_recovers_transform(plane):
     draw = np.random.default_rng(4)
@@ -377,8 +393,66 @@ def test_normals_and_downsampling():
     assert len(set(chosen.tolist())) == 50
     apart = np.linalg.norm(v[chosen][:, None] - v[chosen][None], axis=2) + 9 * np.eye(50)
     assert apart.min() > 0.35
-    few = kandela.voxel_downsample(v, 0.5)
+    few = kandela.voxel_downsample(v, 0.5, origin=0)
     assert len(few) == len(np.unique(np.floor(v / np.float32(0.5)), axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_normals_are_directions_of_least_variance(dtype):
+    """Unit vectors whose variance is the least eigenvalue; equal eigenvalues, lines and planes included."""
+    draw = np.random.default_rng(6)
+    x = draw.normal(size=(400, 3))
+    turn = np.linalg.qr(draw.normal(size=(3, 3)))[0]
+    grid = np.stack(np.meshgrid(*[np.arange(7.)] * 3), -1).reshape(-1, 3)
+    rod = x * [1, 1e-4, 1e-7] @ turn
+    for cloud in (x, grid, rod, x * [1, 1, 0], x * [1, 1, 1e-9] @ turn, x * [0, 1, 0], x * [1, 1e-9, 1e-9], x + 1e7, grid + 1e6,
+                  x * 1e-15, x * 1e15, np.repeat(x[:20], 20, axis=0), np.round(x)):
+        cloud = cloud.astype(dtype)
+        for k in (1, 2, 3, 7, 12, 27):
+            found = kandela.normals(cloud, k).astype(np.float64)
+            ids = kandela.Points(cloud).nearest(cloud, k)[0]
+            near = cloud[ids].astype(np.float64) - cloud[ids[:, :1]]
+            near -= near.mean(1, keepdims=True)
+            matrix = near.transpose(0, 2, 1) @ near
+            spread = np.linalg.eigvalsh(matrix)
+            length = np.linalg.norm(found, axis=1)
+            assert np.abs(length - 1).max() < 1e-6
+            variance = np.einsum("ni,nij,nj->n", found, matrix, found) / length**2
+            assert (variance <= spread[:, 0] + (1e-13 if dtype == np.float64 else 1e-12) * spread[:, 2]).all()
+            assert (np.take_along_axis(found, np.abs(found).argmax(1)[:, None], 1) > 0).all()
+    toward = np.array([3, -5, 40.])
+    assert ((toward - x) * kandela.normals(x, 9, toward)).sum(1).min() >= 0
+    with pytest.raises(ValueError, match="`toward` is"):
+        kandela.normals(x, toward=[0, np.nan, 0])
+    x[3, 1] = np.inf
+    with pytest.raises(kandela.InputError):
+        kandela.normals(x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_downsampling_matches_definition(dtype):
+    """Sorted cells, a table of few cells and rows of many columns give the same means, bit for bit."""
+    draw = np.random.default_rng(8)
+    for dims in (1, 2, 3, 8, 9):
+        x = draw.normal(size=(3000, dims))
+        for cloud in (x, x + 1e6, np.round(x * 4) / 4, x * 1e-3 + 7, np.repeat(x[:2], 40, axis=0), x[:1], x[:0]):
+            cloud = cloud.astype(dtype)
+            for size, origin in ((0.25, None), (0.01, None), (0.7, 0), (30, None), (1, np.arange(dims) / 3)):
+                where = None if origin is None else np.full(dims, origin, np.float64)
+                found = kandela.voxel_downsample(cloud, size, origin=origin)
+                np.testing.assert_array_equal(found, kandela.clouds._downsample_by_rows(cloud, size, where))
+    # a corner of the grid is half a voxel before the least coordinates
+    assert len(kandela.voxel_downsample(np.array([[0.], [0.49], [0.51]]), 1)) == 2
+    for wrong in (0, -1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="`size` is"):
+            kandela.voxel_downsample(x, wrong)
+    with pytest.raises(ValueError, match="`origin` has the shape"):
+        kandela.voxel_downsample(x[:, :3], 1, origin=[0, 0])
+    for columns in (3, 9):
+        cloud = draw.random((9, columns))
+        cloud[5, 1] = np.nan
+        with pytest.raises(kandela.InputError, match="point 5"):
+            kandela.voxel_downsample(cloud, 1)
 
 
 @pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds"])
