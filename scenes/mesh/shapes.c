@@ -328,8 +328,8 @@ bool shape_revolve(mesh_builder *builder, const revolved_shape *shape, uint32_t 
 void shape_torus(mesh_builder *builder, vec3 centre, float radius, float tube, uint64_t triangles,
                  vec2 uv) {
     const double ratio = sqrt((double)tube / ((double)radius + (double)tube));
-    const double around = fmin(fmax(sqrt((double)triangles / 2 / ratio), SEGMENTS_MIN), 1 << 24);
-    const uint32_t rows = (uint32_t)fmax(nearbyint(around * ratio), 6);
+    const uint32_t rows = (uint32_t)fmax(nearbyint(sqrt((double)triangles / 2 * ratio)), 6);
+    const double around = fmax(nearbyint((double)triangles / 2 / rows), SEGMENTS_MIN);
     lathe_point *points = NULL;
     lathe_band *bands = NULL;
     if (builder->status == KD_OK) builder->status = KD_RESERVE(points, rows);
@@ -344,7 +344,7 @@ void shape_torus(mesh_builder *builder, vec3 centre, float radius, float tube, u
         points[i].height = tube * bands[i].normals[0].y;
         points[i].material = builder->material;
     }
-    const lathe shape = {points, rows, true, (uint32_t)nearbyint(around), centre, bands, uv.x};
+    const lathe shape = {points, rows, true, (uint32_t)around, centre, bands, uv.x};
     if (builder->status == KD_OK) lathe_turn(builder, &shape);
     memory_free(points);
     memory_free(bands);

@@ -340,6 +340,13 @@ static void test_texture_coordinates(void **state) {
     scene_close(made);
 }
 
+static void test_thin_torus_keeps_its_number_of_triangles(void **state) {
+    (void)state;
+    scene *made = open_shape("\"torus\": {\"tube_radius\": 1e-9, \"triangles\": 12000}", 0);
+    assert_int_equal(scene_get_view(made).mesh.triangle_count, 12000); /* 6 rows */
+    scene_close(made);
+}
+
 /* A shape far from the origin is as round as a near one. */
 static void test_far_shapes(void **state) {
     (void)state;
@@ -415,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_edges_are_where_the_profile_says),
         cmocka_unit_test(test_open_profiles),
         cmocka_unit_test(test_texture_coordinates),
+        cmocka_unit_test(test_thin_torus_keeps_its_number_of_triangles),
         cmocka_unit_test(test_far_shapes),
         cmocka_unit_test(test_impossible_values_are_refused),
     };
