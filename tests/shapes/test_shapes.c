@@ -1,10 +1,9 @@
 /* The shapes of scene descriptions (lathe, torus, cylinder, box with rounding): closed surfaces,
-   areas and volumes, normals, texture coordinates, errors, and light inside a closed glass. */
+   areas and volumes, normals, edges, texture coordinates, errors. */
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/assembly/scene.h"
 #include "tests/scenes/files.h"
-#include <kandela/render.h>
 
 static const double pi = 3.14159265358979323846;
 
