@@ -135,10 +135,15 @@ static void list_table(const list_sink *sink, const char *title, const json_key 
 void describe_json_list(void (*line)(void *context, const char *text), void *context) {
     const list_sink to = {line, context};
     list_table(&to, "The file:", describe_scene_keys);
-    list_table(&to, "An entry of `meshes`, with exactly one of file, quad, box, sphere:",
+    list_table(&to,
+               "An entry of `meshes`, with exactly one of file, quad, box, sphere, lathe, torus, "
+               "cylinder:",
                describe_mesh_keys);
     list_table(&to, "`box`, closed, fronts outwards:", describe_box_keys);
     list_table(&to, "`sphere`, closed, smooth:", describe_sphere_keys);
+    list_table(&to, "`lathe`, about +y:", describe_lathe_keys);
+    list_table(&to, "`torus`, about +y, closed, smooth:", describe_torus_keys);
+    list_table(&to, "`cylinder`, about +y, closed unless `caps` is false:", describe_cylinder_keys);
     list_table(&to, "A step of `transform`, exactly one of translate, rotate, scale, matrix:",
                describe_step_keys);
     list_table(&to, "An entry of `keys` of a step:", describe_step_key_keys);

@@ -1,4 +1,5 @@
 #include "scenes/describe/describe_keys.h"
+#include "scenes/mesh/shapes.h"
 
 #define AT_LEAST_0 .maximum = HUGE_VAL
 #define ABOVE_0 .maximum = HUGE_VAL, .open = true
@@ -41,8 +42,11 @@ const json_key describe_mesh_keys[] = {
      .help = "planar, counter-clockwise seen from the front"},
     {KEY("box", JSON_OBJECT, described_mesh, box), .inner = describe_box_keys},
     {KEY("sphere", JSON_OBJECT, described_mesh, sphere), .inner = describe_sphere_keys},
+    {KEY("lathe", JSON_OBJECT, described_mesh, lathe), .inner = describe_lathe_keys},
+    {KEY("torus", JSON_OBJECT, described_mesh, torus), .inner = describe_torus_keys},
+    {KEY("cylinder", JSON_OBJECT, described_mesh, cylinder), .inner = describe_cylinder_keys},
     {KEY("uv", JSON_FLOAT, described_mesh, uv), .count = 2, .initial = "[1, 1]",
-     .help = "texture coordinates of a quad's third corner"},
+     .help = "largest texture coordinates of a quad, lathe, torus or cylinder"},
     {KEY("inward", JSON_BOOL, described_mesh, inward), .initial = "false",
      .help = "flips the front sides"},
     {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
@@ -64,12 +68,64 @@ const json_key describe_mesh_keys[] = {
 const json_key describe_box_keys[] = {
     {KEY("lo", JSON_POINT, described_box, lo), .unit = "m", .initial = "[-1, -1, -1]"},
     {KEY("hi", JSON_POINT, described_box, hi), .unit = "m", .initial = "[1, 1, 1]"},
+    {KEY("rounding", JSON_DOUBLE, described_box, rounding), AT_LEAST_0, .unit = "m", .initial = "0",
+     .help = "radius of rounded edges, at most half the smallest side"},
+    {KEY("triangles", JSON_COUNT, described_box, triangles), COUNTED, .initial = "5000",
+     .help = "approximate number with `rounding`"},
     {.name = NULL}};
 
 const json_key describe_sphere_keys[] = {
     {KEY("centre", JSON_POINT, described_sphere, centre), .unit = "m", .initial = "[0, 0, 0]"},
     {KEY("radius", JSON_FLOAT, described_sphere, radius), ABOVE_0, .unit = "m", .initial = "1"},
     {KEY("triangles", JSON_COUNT, described_sphere, triangles), COUNTED, .initial = "20000",
+     .help = "approximate number"},
+    {.name = NULL}};
+
+const json_key describe_lathe_keys[] = {
+    {KEY("profile", JSON_VALUE, described_lathe, profile),
+     .expected = "a list of [radius, height] and [radius, height, \"sharp\"]",
+     .help = "the outline from its first point on, turned about the y axis; required"},
+    {KEY("base", JSON_POINT, described_lathe, base), .unit = "m", .initial = "[0, 0, 0]",
+     .help = "place of [0, 0] of the profile"},
+    {KEY("smooth", JSON_BOOL, described_lathe, smooth), .initial = "false",
+     .help = "a Catmull-Rom curve through the points instead of straight lines"},
+    {KEY("closed", JSON_BOOL, described_lathe, closed), .initial = "false",
+     .help = "the last point joins the first"},
+    {KEY("caps", JSON_BOOL, described_lathe, caps), .initial = "false",
+     .help = "discs join the ends of the profile to the axis"},
+    {KEY("crease_degrees", JSON_FLOAT, described_lathe, crease_degrees), .maximum = 180,
+     .unit = "degrees", .initial = "30; 180 if `smooth`",
+     .help = "the surface has an edge where the profile turns by more, and at points marked sharp"},
+    {KEY("triangles", JSON_COUNT, described_lathe, triangles), COUNTED, .initial = "20000",
+     .help = "approximate number"},
+    {.name = NULL}};
+
+const json_key describe_profile_keys[] = {
+    {KEY("radius", JSON_FLOAT, profile_point, radius), AT_LEAST_0},
+    {KEY("height", JSON_FLOAT, profile_point, height)},
+    {.name = NULL}};
+
+const json_key describe_torus_keys[] = {
+    {KEY("centre", JSON_POINT, described_torus, centre), .unit = "m", .initial = "[0, 0, 0]"},
+    {KEY("radius", JSON_FLOAT, described_torus, radius), ABOVE_0, .unit = "m", .initial = "1",
+     .help = "from the centre to the middle of the tube"},
+    {KEY("tube_radius", JSON_FLOAT, described_torus, tube_radius), ABOVE_0, .unit = "m",
+     .initial = "0.25", .help = "less than `radius`"},
+    {KEY("triangles", JSON_COUNT, described_torus, triangles), COUNTED, .initial = "20000",
+     .help = "approximate number"},
+    {.name = NULL}};
+
+const json_key describe_cylinder_keys[] = {
+    {KEY("base", JSON_POINT, described_cylinder, base), .unit = "m", .initial = "[0, 0, 0]",
+     .help = "centre of the bottom"},
+    {KEY("radius", JSON_FLOAT, described_cylinder, radius), AT_LEAST_0, .unit = "m",
+     .initial = "1"},
+    {KEY("top_radius", JSON_FLOAT, described_cylinder, top_radius), AT_LEAST_0, .unit = "m",
+     .initial = "`radius`", .help = "0: a cone"},
+    {KEY("height", JSON_FLOAT, described_cylinder, height), ABOVE_0, .unit = "m", .initial = "1"},
+    {KEY("caps", JSON_BOOL, described_cylinder, caps), .initial = "true",
+     .help = "discs close the bottom and the top"},
+    {KEY("triangles", JSON_COUNT, described_cylinder, triangles), COUNTED, .initial = "2000",
      .help = "approximate number"},
     {.name = NULL}};
 

@@ -37,7 +37,8 @@ typedef struct described_material {
 
 typedef struct described_mesh {
     const char *file;
-    const cJSON *quad, *box, *sphere, *transform, *material, *materials, *instances, *scatter;
+    const cJSON *quad, *box, *sphere, *lathe, *torus, *cylinder, *transform, *material, *materials,
+        *instances, *scatter;
     float uv[2];
     bool inward;
 } described_mesh;
@@ -45,7 +46,8 @@ typedef struct described_mesh {
 /* Positions are double[3]: describe_reader.h subtracts the origin of the scene from them. */
 
 typedef struct described_box {
-    double lo[3], hi[3];
+    double lo[3], hi[3], rounding;
+    uint64_t triangles;
 } described_box;
 
 typedef struct described_sphere {
@@ -53,6 +55,27 @@ typedef struct described_sphere {
     float radius;
     uint64_t triangles;
 } described_sphere;
+
+typedef struct described_lathe {
+    double base[3];
+    const cJSON *profile;
+    bool smooth, closed, caps;
+    float crease_degrees;
+    uint64_t triangles;
+} described_lathe;
+
+typedef struct described_torus {
+    double centre[3];
+    float radius, tube_radius;
+    uint64_t triangles;
+} described_torus;
+
+typedef struct described_cylinder {
+    double base[3];
+    float radius, top_radius, height;
+    bool caps;
+    uint64_t triangles;
+} described_cylinder;
 
 typedef struct described_step { /* A step of a transform. */
     double translate[3];
@@ -112,7 +135,8 @@ typedef struct described_sky {
 } described_sky;
 
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
-    describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
+    describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_lathe_keys[],
+    describe_profile_keys[], describe_torus_keys[], describe_cylinder_keys[], describe_step_keys[],
     describe_scatter_keys[], describe_step_key_keys[], describe_camera_keys[],
     describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[];
 /* Keys of a light; `kind` selects the table. */

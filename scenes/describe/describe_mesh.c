@@ -110,9 +110,8 @@ kd_status describe_transform(describe_reader *reader, const json_place *at, cons
 
 /* --- sources of triangles --------------------------------------------------------------------- */
 
-/* Sets the origin of a quad, box or sphere from its corners; it stays 0 unless the scene is far. */
-static void place_part(const describe_reader *reader, double (*corners)[3], int count,
-                       mesh_builder *part) {
+void describe_place_part(const describe_reader *reader, double (*corners)[3], int count,
+                         mesh_builder *part) {
     double *origin = part->made.origin;
     for (int i = 0; i < ORIGIN_MOVES && reader->exact; ++i) {
         box3 box = box3_empty();
@@ -132,32 +131,10 @@ static kd_status read_quad(const describe_reader *reader, const json_place *at,
         const json_place place = json_place_item(at, i);
         KD_TRY(json_read_value(&place, cJSON_GetArrayItem(words->quad, i), &point, corners[i]));
     }
-    place_part(reader, corners, 4, part);
+    describe_place_part(reader, corners, 4, part);
     for (int i = 0; i < 4; ++i) local[i] = origin_to_local(part->made.origin, corners[i]);
     mesh_builder_quad(part, local[0], local[1], local[2], local[3],
                       vec2_make(words->uv[0], words->uv[1]));
-    return KD_OK;
-}
-
-/* Far away, the corners may be equal as floats but not in double precision. */
-static kd_status read_box(const describe_reader *reader, const json_place *at, const cJSON *object,
-                          mesh_builder *part) {
-    described_box words = {{-1, -1, -1}, {1, 1, 1}};
-    double corners[2][3];
-    KD_TRY(json_read(at, object, describe_box_keys, &words));
-    memcpy(corners[0], words.lo, sizeof corners[0]);
-    memcpy(corners[1], words.hi, sizeof corners[1]);
-    place_part(reader, corners, 2, part);
-    const vec3 lo = origin_to_local(part->made.origin, corners[0]);
-    const vec3 hi = origin_to_local(part->made.origin, corners[1]);
-    const box3 box = {lo, hi};
-    double moved[3] = {0, 0, 0};
-    for (int i = 0; i < 3; ++i)
-        if (!(vec3_axis(lo, i) < vec3_axis(hi, i)) &&
-            !(words.lo[i] < words.hi[i] && origin_move(moved, box)))
-            return json_fail(at, "`lo` must be less than `hi` in all three coordinates");
-    const transform unmoved = transform_identity();
-    mesh_builder_box(part, lo, hi, &unmoved);
     return KD_OK;
 }
 
@@ -174,7 +151,7 @@ static kd_status read_sphere(describe_reader *reader, const json_place *at, cons
         corners[0][i] = words.centre[i] - (double)words.radius;
         corners[1][i] = words.centre[i] + (double)words.radius;
     }
-    place_part(reader, corners, 2, part);
+    describe_place_part(reader, corners, 2, part);
     const transform larger = transform_scale(vec3_all(words.radius));
     const transform moved = transform_translate(origin_to_local(part->made.origin, words.centre));
     const transform placed = transform_compose(&moved, &larger);
@@ -211,9 +188,10 @@ static kd_status read_file(describe_reader *reader, const json_place *at, const 
 static kd_status read_part(describe_reader *reader, const json_place *at,
                            const described_mesh *words, mesh *out) {
     const int sources = (words->file != NULL) + (words->quad != NULL) + (words->box != NULL) +
-                        (words->sphere != NULL);
+                        (words->sphere != NULL) + (words->lathe != NULL) + (words->torus != NULL) +
+                        (words->cylinder != NULL);
     const json_place file = json_place_key(at, "file"), quad = json_place_key(at, "quad");
-    const json_place box = json_place_key(at, "box"), sphere = json_place_key(at, "sphere");
+    const json_place sphere = json_place_key(at, "sphere");
     /* a transform may bring a far file near; without one, a file of a near scene is near */
     const obj_options options = {.recentre = reader->exact || words->transform ||
                                              words->instances || words->scatter,
@@ -224,16 +202,20 @@ static kd_status read_part(describe_reader *reader, const json_place *at,
     memset(out, 0, sizeof *out);
     memset(&part, 0, sizeof part);
     if (sources != 1)
-        return json_fail(
-            at, "found %d of the keys `file`, `quad`, `box` and `sphere`, expected exactly one",
-            sources);
+        return json_fail(at,
+                         "found %d of the keys `file`, `quad`, `box`, `sphere`, `lathe`, `torus` "
+                         "and `cylinder`, expected exactly one",
+                         sources);
     if (words->file) {
         KD_TRY(read_file(reader, &file, words->file, &options, out));
         return KD_OK;
     }
-    if (words->quad) status = read_quad(reader, &quad, words, &part);
-    if (words->box) status = read_box(reader, &box, words->box, &part);
-    if (words->sphere) status = read_sphere(reader, &sphere, words->sphere, &part);
+    if (words->quad)
+        status = read_quad(reader, &quad, words, &part);
+    else if (words->sphere)
+        status = read_sphere(reader, &sphere, words->sphere, &part);
+    else
+        status = describe_shape(reader, at, words, &part);
     if (status != KD_OK && part.status == KD_OK) part.status = status;
     KD_TRY(mesh_builder_finish(&part, out));
     return KD_OK;

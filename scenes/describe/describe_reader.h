@@ -61,6 +61,13 @@ kd_status describe_media(describe_reader *reader, const json_place *at, const cJ
 /* Finds a medium by name. */
 kd_status describe_medium_find(const describe_reader *reader, const json_place *at,
                                const char *name, uint32_t *index);
+/* describe_mesh.c: sets the origin of a generated part from its corners; it stays 0 unless the
+   scene is far. */
+void describe_place_part(const describe_reader *reader, double (*corners)[3], int count,
+                         mesh_builder *part);
+/* describe_shapes.c: reads the box, lathe, torus or cylinder of an entry. */
+kd_status describe_shape(const describe_reader *reader, const json_place *at,
+                         const described_mesh *words, mesh_builder *part);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *reader, const json_place *at, const cJSON *object);
 /* describe_instances.c */

@@ -4,13 +4,6 @@
 
 enum { RING_BEVEL = 4 };
 
-/* Returns the number of segments for about that many triangles. */
-static uint32_t segments_for(uint64_t triangles, lathe *shape, uint32_t fewest) {
-    shape->segments = 1;
-    const uint64_t around = triangles / lathe_triangles(shape);
-    return around < fewest ? fewest : around > 1 << 24 ? 1 << 24 : (uint32_t)around;
-}
-
 /* A ring of inner radius 1, wall 0.04 and height 0.5, with rounded rims. */
 void procedural_ring(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     const float middle = 1.02f, half = 0.02f;
@@ -30,8 +23,8 @@ void procedural_ring(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
             at->height = (rim ? 0.48f : 0.02f) + half * (rim ? sinf(turn) : -sinf(turn));
             at->material = builder->material;
         }
-    lathe shape = {profile, count, true, 0, vec3_all(0)};
-    shape.segments = segments_for(triangles, &shape, 12);
+    lathe shape = {.profile = profile, .point_count = count, .ring = true};
+    shape.segments = lathe_segments(&shape, triangles, 12);
     lathe_turn(builder, &shape);
 }
 
@@ -55,10 +48,10 @@ void procedural_glass(mesh_builder *builder, uint64_t triangles, uint64_t seed) 
         {0.48f, 1.2f, in_air},    {0.468f, 1.196f, in_air},  {0.462f, 1.185f, in_air},
         {0.452f, 0.8f, in_water}, {0.436f, 0.16f, in_water}, {0.425f, 0.128f, in_water},
         {0.4f, 0.11f, in_water},  {0, 0.1f, in_water}};
-    lathe shape = {profile, sizeof profile / sizeof *profile, false, 0, vec3_all(0)};
+    lathe shape = {.profile = profile, .point_count = sizeof profile / sizeof *profile};
     const lathe_point surface_profile[] = {{0.452f, 0.8f, water}, {0, 0.8f, water}};
-    lathe surface = {surface_profile, 2, false, 0, vec3_all(0)};
-    shape.segments = surface.segments = segments_for(triangles, &shape, 12);
+    lathe surface = {.profile = surface_profile, .point_count = 2};
+    shape.segments = surface.segments = lathe_segments(&shape, triangles, 12);
     lathe_turn(builder, &shape);
     lathe_turn(builder, &surface);
 }

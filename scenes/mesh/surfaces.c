@@ -1,7 +1,5 @@
 #include "scenes/mesh/surfaces.h"
 
-enum { LATHE_POINTS = 512 };
-
 static uint32_t band_count(const lathe *shape) {
     return shape->ring ? shape->point_count : shape->point_count - 1;
 }
@@ -15,6 +13,13 @@ uint64_t lathe_triangles(const lathe *shape) {
     for (uint32_t i = 0; i < band_count(shape); ++i)
         rows += (uint64_t)(shape->profile[i].radius > 0) + (point_after(shape, i)->radius > 0);
     return rows * shape->segments;
+}
+
+uint32_t lathe_segments(const lathe *shape, uint64_t triangles, uint32_t fewest) {
+    lathe sector = *shape;
+    sector.segments = 1;
+    const uint64_t around = triangles / lathe_triangles(&sector);
+    return around < fewest ? fewest : around > 1 << 24 ? 1 << 24 : (uint32_t)around;
 }
 
 /* Unit normal of a band in the (radius, height) plane, to the right of the profile's direction. */
@@ -39,60 +44,105 @@ static vec2 smooth_normal(const lathe *shape, uint32_t band, int step) {
     return vec2_make(mean.x, mean.y);
 }
 
-/* Direction of spoke i, from +z towards +x; bitwise equal for i = 0 and i = segments. */
-static vec2 spoke(const lathe *shape, uint32_t i) {
-    const double turn = 2 * 3.14159265358979323846 * (i % shape->segments) / shape->segments;
+/* Direction of spoke i < segments, from +z towards +x. */
+static vec2 spoke(const lathe *shape, double i) {
+    const double turn = 2 * 3.14159265358979323846 * i / shape->segments;
     return vec2_make((float)sin(turn), (float)cos(turn));
 }
 
-/* Adds the vertices of one profile point: `segments` of them, or one if it is on the axis. */
-static uint32_t add_circle(mesh_builder *builder, const lathe *shape, const lathe_point *point) {
-    const uint32_t first = builder->made.position_count;
-    const uint32_t count = point->radius > 0 ? shape->segments : 1;
+/* Returns the number of vertices of a profile point. */
+static uint32_t circle_count(const lathe *shape, const lathe_point *point) {
+    return point->radius > 0 ? shape->segments : 1;
+}
+
+static void add_circle(mesh_builder *builder, const lathe *shape, const lathe_point *point) {
+    const uint32_t count = circle_count(shape, point);
     for (uint32_t i = 0; i < count; ++i) {
         const vec2 direction = spoke(shape, i);
         const vec3 offset =
             vec3_make(point->radius * direction.x, point->height, point->radius * direction.y);
         mesh_builder_position(builder, vec3_add(shape->base, offset));
     }
-    return first;
 }
 
-static uint32_t add_circle_normals(mesh_builder *builder, const lathe *shape, vec2 normal) {
+/* On the axis, each triangle has a normal of its own, halfway between its spokes. */
+static uint32_t add_circle_normals(mesh_builder *builder, const lathe *shape,
+                                   const lathe_point *point, vec2 normal) {
     const uint32_t first = builder->made.normal_count;
     for (uint32_t i = 0; i < shape->segments; ++i) {
-        const vec2 direction = spoke(shape, i);
+        const vec2 direction = spoke(shape, i + (point->radius > 0 ? 0 : 0.5));
         mesh_builder_normal(builder,
                             vec3_make(normal.x * direction.x, normal.y, normal.x * direction.y));
     }
     return first;
 }
 
+/* As the normals; a circle has one more, because its first vertex has two. */
+static uint32_t add_circle_texcoords(mesh_builder *builder, const lathe *shape,
+                                     const lathe_point *point, float v) {
+    const uint32_t first = builder->made.texcoord_count;
+    const bool circle = point->radius > 0;
+    for (uint32_t i = 0; i < shape->segments + circle; ++i) {
+        const double turns = (i + (circle ? 0 : 0.5)) / shape->segments;
+        mesh_builder_texcoord(builder, vec2_make((float)(turns * (double)shape->u), v));
+    }
+    return first;
+}
+
+/* One end of a band: the first indices of its circle. */
+typedef struct band_end {
+    uint32_t position, normal, texcoord;
+    bool axis, textured;
+} band_end;
+
+static band_end add_end(mesh_builder *builder, const lathe *shape, uint32_t band, int end,
+                        uint32_t circle) {
+    const lathe_point *point = end ? point_after(shape, band) : &shape->profile[band];
+    const lathe_band *given = shape->bands ? &shape->bands[band] : NULL;
+    const vec2 normal = given ? given->normals[end] : smooth_normal(shape, band, end ? 1 : -1);
+    band_end made = {circle, 0, KD_NONE, !(point->radius > 0), given != NULL};
+    made.normal = add_circle_normals(builder, shape, point, normal);
+    if (given) made.texcoord = add_circle_texcoords(builder, shape, point, given->v[end]);
+    return made;
+}
+
+/* Returns the corner at spoke `i` or, if `next`, at the spoke after it. */
+static mesh_corner end_corner(const lathe *shape, const band_end *end, uint32_t i, bool next) {
+    const uint32_t step = next && !end->axis;
+    const uint32_t spoke_index = (i + step) % shape->segments;
+    const mesh_corner corner = {end->axis ? end->position : end->position + spoke_index,
+                                end->normal + spoke_index,
+                                end->textured ? end->texcoord + i + step : KD_NONE};
+    return corner;
+}
+
 static void add_band(mesh_builder *builder, const lathe *shape, uint32_t band, uint32_t low_circle,
                      uint32_t high_circle) {
-    const lathe_point *low = &shape->profile[band], *high = point_after(shape, band);
-    const uint32_t low_normals = add_circle_normals(builder, shape, smooth_normal(shape, band, -1));
-    const uint32_t high_normals = add_circle_normals(builder, shape, smooth_normal(shape, band, 1));
-    builder->material = low->material;
+    const band_end low = add_end(builder, shape, band, 0, low_circle);
+    const band_end high = add_end(builder, shape, band, 1, high_circle);
+    builder->material = shape->profile[band].material;
     for (uint32_t i = 0; i < shape->segments; ++i) {
-        const uint32_t next = (i + 1) % shape->segments;
-        const uint32_t low_step = low->radius > 0, high_step = high->radius > 0;
-        const mesh_corner a = {low_circle + i * low_step, low_normals + i, KD_NONE};
-        const mesh_corner b = {low_circle + next * low_step, low_normals + next, KD_NONE};
-        const mesh_corner c = {high_circle + next * high_step, high_normals + next, KD_NONE};
-        const mesh_corner d = {high_circle + i * high_step, high_normals + i, KD_NONE};
-        if (low_step) mesh_builder_triangle(builder, a, b, c);
-        if (high_step) mesh_builder_triangle(builder, a, c, d);
+        const mesh_corner a = end_corner(shape, &low, i, false);
+        const mesh_corner b = end_corner(shape, &low, i, true);
+        const mesh_corner c = end_corner(shape, &high, i, true);
+        const mesh_corner d = end_corner(shape, &high, i, false);
+        if (!low.axis) mesh_builder_triangle(builder, a, b, c);
+        if (!high.axis) mesh_builder_triangle(builder, a, c, d);
     }
 }
 
 void lathe_turn(mesh_builder *builder, const lathe *shape) {
-    uint32_t circles[LATHE_POINTS];
-    assert(shape->point_count >= 2 && shape->point_count <= LATHE_POINTS && shape->segments >= 3);
+    const uint32_t first = builder->made.position_count;
+    assert(shape->point_count >= 2 && shape->segments >= 3);
     for (uint32_t i = 0; i < shape->point_count; ++i)
-        circles[i] = add_circle(builder, shape, &shape->profile[i]);
-    for (uint32_t i = 0; i < band_count(shape); ++i)
-        add_band(builder, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
+        add_circle(builder, shape, &shape->profile[i]);
+    uint32_t low = first;
+    for (uint32_t i = 0; i < band_count(shape) && builder->status == KD_OK; ++i) {
+        const uint32_t after = low + circle_count(shape, &shape->profile[i]);
+        const uint32_t high = i + 1 < shape->point_count ? after : first;
+        add_band(builder, shape, i, low, high);
+        low = high;
+    }
 }
 
 /* Returns the normal by central differences over a quarter of a cell, one-sided at the edges; +y if

@@ -48,8 +48,9 @@ static const struct {
     {START "\"kandela\": 1}", "dir/s.json: kandela: given twice"},
     {START "\"meshes\": {}}", "dir/s.json: meshes: found an object, expected a list of objects"},
     {START "\"meshes\": [7]}", "dir/s.json: meshes[0]: found 7, expected an object"},
-    {START "\"meshes\": [{}]}", "dir/s.json: meshes[0]: found 0 of the keys `file`, `quad`, `box` "
-                                "and `sphere`, expected exactly one"},
+    {START "\"meshes\": [{}]}",
+     "dir/s.json: meshes[0]: found 0 of the keys `file`, `quad`, `box`, `sphere`, `lathe`, `torus` "
+     "and `cylinder`, expected exactly one"},
     {START "\"meshes\": [{\"file\": \"a.json\"}]}",
      "dir/s.json: meshes[0].file: found the scene description \"a.json\", expected a mesh file"},
     {START "\"meshes\": [{\"box\": {\"lo\": [0,0,0], \"hi\": [1,0,1]}}]}",

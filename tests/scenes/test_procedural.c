@@ -218,7 +218,7 @@ static void test_invalid_names_are_rejected(void **state) {
 static void test_lathe_triangle_counts(void **state) {
     (void)state;
     const lathe_point cone[] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}};
-    const lathe shape = {cone, 3, false, 64, vec3_all(0)};
+    const lathe shape = {.profile = cone, .point_count = 3, .segments = 64};
     mesh_builder builder;
     mesh made;
     memset(&builder, 0, sizeof builder);
