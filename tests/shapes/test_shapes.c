@@ -370,7 +370,7 @@ static void test_impossible_values_are_refused(void **state) {
         {"\"cylinder\": {\"radius\": 0}",
          "meshes[0].cylinder: `radius` and `top_radius` are 0; expected one of them > 0"},
         {"\"cylinder\": {\"height\": 0}", "meshes[0].cylinder.height: found 0"},
-        {"\"cylinder\": {\"heigth\": 1}", "unknown key, did you mean \"height\"?"},
+        {"\"cylinder\": {\"heightx\": 1}", "unknown key, did you mean \"height\"?"},
         {"\"box\": {\"rounding\": -1}", "meshes[0].box.rounding: found -1"},
         {"\"box\": {\"rounding\": 1.01}",
          "meshes[0].box.rounding: found 1.01, expected at most half the smallest side"},
