@@ -111,8 +111,8 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         return made;
     }
     case OPTION_TEXT:
-        assert_string_equal(row->name, "photon-map");
-        snprintf(texts[0], TEXT, "%s", map_path);
+        if (strcmp(row->name, "clip") != 0) assert_string_equal(row->name, "photon-map");
+        snprintf(texts[0], TEXT, "%s", strcmp(row->name, "clip") == 0 ? "0" : map_path);
         return 1;
     case OPTION_FLAG: snprintf(texts[0], TEXT, "on"); return 1;
     case OPTION_BYTES:
