@@ -62,6 +62,8 @@ static toff_t bytes_count(thandle_t handle) {
 }
 
 static int error_keep(TIFF *tiff, void *to, const char *module, const char *format,
+                      va_list arguments) __attribute__((format(printf, 4, 0)));
+static int error_keep(TIFF *tiff, void *to, const char *module, const char *format,
                       va_list arguments) {
     tiff_reader *reader = (tiff_reader *)to;
     (void)tiff;

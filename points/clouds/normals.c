@@ -146,7 +146,8 @@ static void normals_fill(void *context, int64_t begin, int64_t end, int thread) 
             return;
         }
         least_direction(matrix, n);
-        for (int axis = 0; scalar == POINT_FLOAT && axis < 3; ++axis) n[axis] = (float)n[axis];
+        for (int axis = 0; scalar == POINT_FLOAT && axis < 3; ++axis)
+            n[axis] = (double)(float)n[axis];
         if (work->toward) {
             const void *at = point_array_at(work->queries, i);
             for (uint32_t axis = 0; axis < 3; ++axis)

@@ -157,7 +157,7 @@ const option_row render_input_rows[] = {
      .initial_help = "rest pose; with --frame: the first", .no_key = true, FREE,
      .help = "animation of glTF files, by name or by number from 0, at the time of --frame"},
     {OPTION("frame-rate", OPTION_FLOAT, frame_rate), .argument = "N", .initial = "24",
-     .minimum = 0.1f, .maximum = 1000, .unit = "frames per second", .no_key = true, FREE,
+     .minimum = 0.1, .maximum = 1000, .unit = "frames per second", .no_key = true, FREE,
      .help = "frames per second of glTF animations, and of animated pictures"},
     END};
 

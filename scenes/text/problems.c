@@ -19,6 +19,8 @@ static problem_record *record_next(problem_list *list, bool fatal) {
     return &list->records[list->count++];
 }
 
+static void message_make(char message[PROBLEM_TEXT], const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 static void message_make(char message[PROBLEM_TEXT], const char *format, va_list arguments) {
     vsnprintf(message, PROBLEM_TEXT, format, arguments);
     for (char *c = message; *c; ++c) /* keep it on one line, and remove terminal escape codes */

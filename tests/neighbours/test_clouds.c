@@ -77,10 +77,11 @@ static bool clusters_compare(kd_scalar scalar, uint32_t dims, uint32_t count, do
 static void cloud_fill(case_points set, uint32_t dims, uint32_t count, double shift) {
     for (uint32_t i = 0; i < count; ++i) {
         const vec3 at = case_point(set, i, count);
-        const double x[4] = {at.x, at.y, at.z, case_point(set, count - 1 - i, count).x};
+        const double x[4] = {(double)at.x, (double)at.y, (double)at.z,
+                             (double)case_point(set, count - 1 - i, count).x};
         for (uint32_t axis = 0; axis < dims; ++axis) {
             narrow[i * dims + axis] = (float)(x[axis] + shift);
-            wide[i * dims + axis] = (double)narrow[i * dims + axis] * (shift ? 1 : 1 + 1e-9);
+            wide[i * dims + axis] = (double)narrow[i * dims + axis] * (shift != 0 ? 1 : 1 + 1e-9);
         }
     }
 }
@@ -122,7 +123,7 @@ static void test_clusters_refuse(void **state) {
     assert_int_equal(kd_clouds_cluster(&points, 1, 1, labels, &suited), KD_OK);
     assert_int_equal(suited, 0);
     narrow[7] = 7;
-    assert_int_equal(kd_clouds_cluster(&points, NAN, 1, labels, &suited), KD_ERROR_INPUT);
+    assert_int_equal(kd_clouds_cluster(&points, (double)NAN, 1, labels, &suited), KD_ERROR_INPUT);
     assert_int_equal(kd_clouds_cluster(&points, 1, 0, labels, &suited), KD_ERROR_INPUT);
     assert_int_equal(kd_clouds_cluster(NULL, 1, 1, labels, &suited), KD_ERROR_USAGE);
     assert_int_equal(kd_clouds_cluster(&points, 1, 1, NULL, &suited), KD_ERROR_USAGE);

@@ -174,26 +174,25 @@ static kd_status check_format(const char *path, bool frames) {
     return image_writable(path);
 }
 
-kd_status output_pictures(const option_list *outputs, const char *format, bool frames) {
+kd_status output_pictures(const option_list *list, const char *format, bool frames) {
     int standard = 0;
-    for (int i = 0; i < outputs->count; ++i)
-        standard += strcmp(outputs->items[i], FILE_STDOUT) == 0;
+    for (int i = 0; i < list->count; ++i) standard += strcmp(list->items[i], FILE_STDOUT) == 0;
     KD_REQUIRE(standard || !*format, KD_ERROR_USAGE,
                "--format sets the format of -o -; that of a file is set by its suffix");
     KD_REQUIRE(standard <= 1, KD_ERROR_USAGE, "-o - can be given only once");
     if (standard) KD_TRY(image_use_stdout(*format ? format : "png"));
-    for (int i = 0; i < outputs->count; ++i) KD_TRY(check_format(outputs->items[i], frames));
+    for (int i = 0; i < list->count; ++i) KD_TRY(check_format(list->items[i], frames));
     return KD_OK;
 }
 
-void output_print_names(const option_list *outputs) {
-    for (int i = 0; i < outputs->count; ++i)
-        if (!file_is_stdout(outputs->items[i])) puts(outputs->items[i]);
+void output_print_names(const option_list *list) {
+    for (int i = 0; i < list->count; ++i)
+        if (!file_is_stdout(list->items[i])) puts(list->items[i]);
 }
 
-const char *output_first_file(const option_list *outputs) {
-    for (int i = 0; i < outputs->count; ++i)
-        if (!file_is_stdout(outputs->items[i])) return outputs->items[i];
+const char *output_first_file(const option_list *list) {
+    for (int i = 0; i < list->count; ++i)
+        if (!file_is_stdout(list->items[i])) return list->items[i];
     return NULL;
 }
 
