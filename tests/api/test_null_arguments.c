@@ -1,6 +1,7 @@
 /* Every public function with each of its pointer arguments NULL in turn: the function returns
    KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
    has no row here. */
+#include <kandela/clouds.h>
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
@@ -44,6 +45,26 @@ static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
 
 #include "tests/api/null_points.h"
 
+CALL(clouds_cluster) {
+    static int64_t labels[64];
+    int32_t suited;
+    return kd_clouds_cluster(ARG(0, &array), 0.1, 2, ARG(1, labels), ARG(2, &suited));
+}
+CALL(clouds_downsample) {
+    static const double origin[3] = {0, 0, 0};
+    static float means[64][3];
+    uint64_t voxels;
+    int32_t suited;
+    return kd_clouds_downsample(ARG(0, &array), 0.1, ARG(1, origin), ARG(2, means), ARG(3, &voxels),
+                                ARG(4, &suited));
+}
+CALL(clouds_normals) {
+    static const double toward[3] = {0, 0, 0};
+    static uint32_t ids[64];
+    static float normals[64][3];
+    return kd_clouds_normals(ARG(0, &array), ARG(1, &array), ARG(2, ids), 1, ARG(3, toward),
+                             ARG(4, normals));
+}
 CALL(triangle_mesh_make) {
     (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
     return KD_OK;
@@ -173,6 +194,9 @@ static const row rows[] = {
     ROW(points_scratch_bytes, 2, ""),
     ROW(points_save, 2, "01"),
     ROW(points_load, 3, "01"),
+    ROW(clouds_cluster, 3, "012"),
+    ROW(clouds_downsample, 5, "0234"),
+    ROW(clouds_normals, 5, "0124"),
     ROW(triangle_mesh_make, 2, ""),
     ROW(triangles_options_default, 1, ""),
     ROW(triangles_options_default_sized, 1, ""),
