@@ -217,7 +217,7 @@ KD_FN bool estimate_point_is_divided(const tile_view *tiles, const estimate_poin
 }
 
 /* As estimate_point_of, for an estimate within `radius`; photons behind walls are hidden.
-   `horizon`: used by the point, to outlive it. */
+   `horizon`: memory to which the point refers; it must outlive the point. */
 KD_FN estimate_point estimate_point_on(const tile_view *tiles, const surface *at, float radius,
                                        visibility_horizon *horizon) {
     estimate_point point = estimate_point_of(at);

@@ -55,8 +55,8 @@
    (tile_wide.c) TILE_DIVIDED  lit parts of the surface within the span are hidden from it
    (tile_probe.h) TILE_HIDDEN   parts of the surface, lit or not, are hidden from it */
 enum { TILE_WIDE = 1, TILE_DIVIDED = 4, TILE_HIDDEN = 16 };
-/* Bits of tile_view.patches: subdivision depth, whether some part is TILE_DIVIDED, and the first
- * part. */
+/* Bits of tile_view.patches: the subdivision depth, whether some part is TILE_DIVIDED, and the
+   index of the first part. */
 enum { TILE_PATCH_DEPTH = 15, TILE_PATCH_DIVIDED = 16, TILE_PATCH_SHIFT = 5 };
 /* Fixed-point units of an integral. */
 #define TILE_UNITS 0x1p36f
@@ -96,7 +96,7 @@ typedef struct tile_box {
 typedef struct tile_view {
     const tile *tiles; /* in the order of the boxes */
     const tile_box *boxes;
-    const uint32_t *patches; /* per triangle: TILE_PATCH_DEPTH (tile_parts.h) and following, or
+    const uint32_t *patches; /* per triangle: the bits TILE_PATCH_DEPTH and following, or
                                 KD_NONE; NULL: no parts */
     const uint8_t *wide; /* per part: TILE_WIDE, TILE_DIVIDED and TILE_HIDDEN of the front; those of
                             the back are shifted by 1 */

@@ -37,7 +37,7 @@ typedef struct visibility_horizon {
     float reach[HORIZON_RAYS]; /* INFINITY: nothing within their length */
 } visibility_horizon;
 
-/* Sets the axes. */
+/* Sets the axes of `out`. */
 KD_FN void visibility_horizon_begin(visibility_horizon *out, const openness_place *place) {
     const float angle = 2 * KD_PI / HORIZON_RAYS * place->shift[0];
     const float cosine = float_cos(angle), sine = float_sin(angle);

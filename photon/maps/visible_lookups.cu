@@ -1,14 +1,14 @@
 /* Lookups where walls may hide photons (photon/density/visibility.h), on a CUDA device.
-   Idea: they are few. The other kernels answer them, too, as if nothing were hidden; here one warp
-         each repeats them, with a ray for each photon. Each lane takes one of the samples of the
-         visible share; they are added up in the order of the CPU.
+   Idea: such lookups are few. The other kernels answer them, too, as if nothing were hidden; here
+         one warp per lookup repeats it, with a ray for each photon that something may hide. Each
+         lane takes one of the samples of the visible share; their sum has the order of the CPU.
    Work: 8 rays for each lookup at a divided surface; a search within the known radius and some ten
          rays for each where something stands, in 32 lanes.
    Memory: the list of requests that packets have left, which is not needed any more.
    Invariants: the bits of the CPU.
    Data flow: list_divided, one thread per request, and 8 lanes for each at a divided surface, reads
               requests, sums and radii, and appends by atomics to the list; hide, one warp per
-   listed request, writes its sum and multiplies its integral. */
+              listed request, writes its sum and multiplies its integral. */
 #include "core/device/cuda.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

@@ -143,10 +143,24 @@ static void keys_evaluate(const motion_keys *keys, double time, bool turns, doub
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static kd_status weights_keep(gltf_pose *pose, const motion_keys *keys, double time) {
+static kd_status weights_keep(gltf_file *gltf, const json_place *at, uint32_t node,
+                              const motion_keys *keys) {
+    const json_place node_at = gltf_place(gltf, GLTF_NODES, node);
+    gltf_pose *pose = &gltf->poses[node];
     double *numbers = NULL;
+    uint32_t mesh = KD_NONE;
+    KD_TRY(
+        gltf_index(gltf, &node_at, gltf_item(gltf, GLTF_NODES, node), "mesh", GLTF_MESHES, &mesh));
+    const int targets = mesh == KD_NONE ? 0 : cJSON_GetArraySize(gltf_mesh_targets(gltf, mesh));
+    if (keys->width != (uint32_t)targets) {
+        gltf_warn(gltf, "bad-value", at,
+                  "found %u weights per key, expected %d, one for each morph target of nodes[%u]; "
+                  "they are ignored",
+                  keys->width, targets, node);
+        return KD_OK;
+    }
     KD_TRY(KD_RESERVE(numbers, keys->width));
-    keys_evaluate(keys, time, false, numbers);
+    keys_evaluate(keys, gltf->options->seconds, false, numbers);
     cJSON_Delete(pose->weights);
     pose->weights = cJSON_CreateDoubleArray(numbers, (int)keys->width);
     memory_free(numbers);
@@ -172,7 +186,7 @@ static kd_status channel_apply(gltf_file *gltf, const json_place *at, const cJSO
         return KD_OK;
     }
     kd_status status = keys_read(gltf, at, sampler, weights ? 0 : paths[part].width, &keys);
-    if (status == KD_OK && weights) status = weights_keep(pose, &keys, gltf->options->seconds);
+    if (status == KD_OK && weights) status = weights_keep(gltf, at, node, &keys);
     if (status == KD_OK && !weights) {
         keys_evaluate(&keys, gltf->options->seconds, part == GLTF_POSE_TURN, pose->values[part]);
         pose->given[part] = true;

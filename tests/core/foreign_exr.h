@@ -5,6 +5,7 @@
 #include "core/image/image.h"
 #include "tests/test.h"
 #include <openexr.h>
+#include <unistd.h>
 
 enum { FOREIGN_WIDTH = 22, FOREIGN_HEIGHT = 20, FOREIGN_CHANNELS = 12 };
 
@@ -226,6 +227,22 @@ static inline void expect_placed(const char *path, int32_t left, int32_t top, in
             assert_true(plane[i] == (is_inside ? foreign_value(c, x, y) : 0));
         }
     image_close(&read);
+}
+
+static char folder[] = "/tmp/kandela-exr-XXXXXX";
+static char path[256]; /* of a file in the folder */
+
+static int folder_make(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/a.exr", folder);
+    log_set_sink(note, NULL);
+    return 0;
+}
+
+static int folder_remove(void **state) {
+    (void)state;
+    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 #endif

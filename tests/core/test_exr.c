@@ -10,9 +10,6 @@
 #if KD_HAVE_OPENEXR
 #include "tests/core/foreign_exr.h"
 
-static char folder[] = "/tmp/kandela-exr-XXXXXX";
-static char path[256];
-
 static const char *const render_channels[] = {
     "R", "G", "B", "A", "Z", "N.X", "N.Y", "N.Z", "Albedo.R", "Albedo.G", "Albedo.B"};
 enum { RENDER_CHANNELS = sizeof render_channels / sizeof *render_channels };
@@ -303,18 +300,6 @@ static void test_damaged_files_are_rejected(void **state) {
     damage_is_survived(&runs);
     damage_is_survived(&waves);
     damage_is_survived(&blocks);
-}
-
-static int folder_make(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/a.exr", folder);
-    return 0;
-}
-
-static int folder_remove(void **state) {
-    (void)state;
-    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 int main(void) {

@@ -9,8 +9,6 @@
 #if KD_HAVE_OPENEXR
 #include "tests/core/foreign_exr.h"
 
-static char folder[] = "/tmp/kandela-exr-colours-XXXXXX";
-static char path[256];
 /* --- colours ---------------------------------------------------------------------------------- */
 
 static const float rec709[] = {0.64f, 0.33f, 0.3f, 0.6f, 0.15f, 0.06f, 0.3127f, 0.329f};
@@ -378,19 +376,6 @@ static void test_cubes_and_wide_pixels_are_told(void **state) {
     assert_non_null(strstr(said, "its pixels are 2 times as wide as high"));
     image_close(&read);
     unlink(path);
-}
-
-static int folder_make(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/a.exr", folder);
-    log_set_sink(note, NULL);
-    return 0;
-}
-
-static int folder_remove(void **state) {
-    (void)state;
-    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 int main(void) {

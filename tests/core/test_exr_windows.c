@@ -9,8 +9,6 @@
 #if KD_HAVE_OPENEXR
 #include "tests/core/foreign_exr.h"
 
-static char folder[] = "/tmp/kandela-exr-windows-XXXXXX";
-static char path[256];
 /* --- windows ---------------------------------------------------------------------------------- */
 
 static void test_display_window_is_read(void **state) {
@@ -202,19 +200,6 @@ static void test_unlike_tiles_are_refused(void **state) {
     snprintf(names[1], sizeof names[1], "%s/tile1.exr", folder);
     unlink(names[1]);
     image_close(&whole);
-}
-
-static int folder_make(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/a.exr", folder);
-    log_set_sink(note, NULL);
-    return 0;
-}
-
-static int folder_remove(void **state) {
-    (void)state;
-    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 int main(void) {

@@ -256,6 +256,9 @@ static void test_invalid_samplers(void **state) {
         assert_int_equal(load_said("", &x), KD_ERROR_INPUT);
         if (!strstr(said, rows[i][2])) fail_msg("%s: %s", rows[i][0], said);
     }
+    file_make("{\"mesh\":2,\"weights\":[0,0]}", animation_of("weights", TIMES, ""));
+    assert_int_equal(load_said("", &x), KD_OK);
+    assert_non_null(strstr(said, "found 1 weights per key, expected 2"));
     file_make(plain, animation_of("pointer", MOVES, ""));
     assert_int_equal(load_said("", &x), KD_OK);
     assert_true(x == 9);
