@@ -58,7 +58,7 @@ DIRECTORIES = """
     tools/program tools/lab/bench tools/lab tools/peers
 """.split()
 LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
-GENERATED = ("tools/commit.h", "tools/report_script.h")
+GENERATED = ("tools/commit.h", "tools/report_script.h", "tools/report_drawing_script.h")
 ALONE = ("examples", "python", "tests")  # modules that may include any directory, but that no other module includes
 PRIVATE = """
     points/papers accel/sweep accel/zhou

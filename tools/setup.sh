@@ -40,7 +40,6 @@ python python3-venv    python:import ensurepip, venv
 python python3-dev     python:import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")
 sanitizers clang              command:clang
 sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
-plots  python3-matplotlib python:import matplotlib
 nightly qemu-user       command:qemu-x86_64
 nightly gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
 nightly libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h

@@ -52,6 +52,9 @@ fi
 expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --heat heat.png
 expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --report page
 expect_true 'the report page contains the picture' grep -q 'data:image/png;base64' page/index.html
+expect_exit 0 python3 "$source_folder/tests/tools/check_page.py" page/index.html
+most=$(python3 -c "import json; print(json.load(open('page/figure-heat.json'))['most'])")
+expect_true 'the scale of the heat map ends at the most nodes' grep -q "nodes read by the ray of each pixel.*<span>$most</span></div>" page/index.html
 expect_true 'the picture of the report is the heat map' cmp -s heat.png page/figure-heat.png
 expect_true "the heat map is a PNG file" "$program" compare heat.png heat.png
 

@@ -136,21 +136,25 @@ static kd_status report_path(const laboratory *work, char path[4096], const char
     return KD_OK;
 }
 
-static void picture_name(char name[64], const contender *contender, int32_t gather) {
-    snprintf(name, 64, "%s-%d.png", contender->name, gather);
+/* `ending`: "" or "-difference". */
+static void picture_name(char name[64], const contender *contender, int32_t gather,
+                         const char *ending) {
+    snprintf(name, 64, "%s-%d%s.png", contender->name, gather, ending);
 }
 
 /* Checks that every file of the report is writable and not an input. */
 static kd_status check_report(const laboratory *work) {
-    static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html"};
+    static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html",
+                                        "reference.png"};
+    static const char *const endings[] = {"", "-difference"};
     char path[4096], file[64];
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 5; ++i) {
         KD_TRY(report_path(work, path, names[i]));
         KD_TRY(output_check(path));
     }
     for (int c = 0; c < work->contender_count; ++c)
-        for (int r = 0; r < work->rung_count; ++r) {
-            picture_name(file, &work->contenders[c], work->ladder[r]);
+        for (int i = 0; i < 2 * work->rung_count; ++i) {
+            picture_name(file, &work->contenders[c], work->ladder[i / 2], endings[i % 2]);
             KD_TRY(report_path(work, path, file));
             KD_TRY(output_check(path));
         }
@@ -161,18 +165,30 @@ static kd_status check_report(const laboratory *work) {
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
+static kd_status write_picture(const laboratory *work, const image *picture, const char *file) {
+    char path[4096];
+    const image_encoding encoding = {.exposure = work->base.exposure,
+                                     .tonemap = work->base.tonemap};
+    KD_TRY(report_path(work, path, file));
+    return image_write(picture, path, &encoding);
+}
+
 static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
                        const contender *contender) {
     char path[4096], file[64];
     const image *truth = &work->reference;
-    KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, NULL));
+    image difference;
+    const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
+    picture_name(file, contender, out->gather, "-difference");
+    KD_TRY(report_path(work, path, file));
+    KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, &difference));
+    const kd_status status = image_write(&difference, path, &encoding);
+    image_close(&difference);
+    KD_TRY(status);
     KD_TRY(compare_images(&out->block_relmse, &seen->picture, truth, COMPARE_RELMSE, BLOCK, NULL));
     KD_TRY(compare_images(&out->rmse, &seen->picture, truth, COMPARE_RMSE, 1, NULL));
-    picture_name(file, contender, out->gather);
-    KD_TRY(report_path(work, path, file));
-    const image_encoding encoding = {.exposure = work->base.exposure,
-                                     .tonemap = work->base.tonemap};
-    return image_write(&seen->picture, path, &encoding);
+    picture_name(file, contender, out->gather, "");
+    return write_picture(work, &seen->picture, file);
 }
 
 static kd_status measure(laboratory *work, contender *contender, int rung) {
@@ -237,9 +253,9 @@ static kd_status write_plot(const laboratory *work, const char *name, bool again
         series[c] = (plot_series){contender->name, points[c], work->rung_count};
     }
     const plot made = {.title = against_time
-                                    ? "Error against time, by photons per estimate"
-                                    : "Error of 4 x 4 pixel means against photons per estimate",
-                       .x_label = against_time ? "seconds of rendering" : "k",
+                                    ? "relMSE against time; the numbers are photons per estimate"
+                                    : "relMSE of 4 x 4 pixel means against photons per estimate",
+                       .x_label = against_time ? "rendering time [s]" : "photons per estimate k",
                        .y_label = "relMSE",
                        .series = series,
                        .series_count = work->contender_count};
@@ -278,16 +294,16 @@ static kd_status experiment_of_map(laboratory *work) {
                  work->base.spp);
     printf("%-14s %5s %10s %9s %10s %10s\n", "estimator", "k", "radius", "seconds", "relMSE",
            "of blocks");
+    KD_TRY(write_picture(work, &work->reference, "reference.png"));
     for (int c = 0; c < work->contender_count; ++c)
         for (int r = 0; r < work->rung_count; ++r) KD_TRY(measure(work, &work->contenders[c], r));
     KD_TRY(write_table(work));
     KD_TRY(write_plot(work, "error-time", true));
     KD_TRY(write_plot(work, "error-k", false));
     KD_TRY(report_write(work->values.report, "Density estimates against a reference",
-                        "Each estimator looks at the same photons, with each number k of them. "
+                        "Each estimator uses the same photons, with each number k per estimate. "
                         "relMSE is the mean squared error against the reference, relative to each "
-                        "pixel's brightness: less is better. The pictures are named by estimator "
-                        "and k."));
+                        "pixel's brightness: less is better."));
     return KD_OK;
 }
 

@@ -367,6 +367,8 @@ static kd_status write_report(const tracing *work, const char *folder) {
                "%s: the path is too long", folder);
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     KD_TRY(image_write(&work->heat, path, &encoding));
+    KD_TRY(report_scale(folder, "figure-heat", "nodes read by the ray of each pixel",
+                        (double)work->max_nodes));
     snprintf(text, sizeof text,
              "%.200s, tree by %s: the brighter a pixel, the more nodes its ray reads. Mean %.1f "
              "nodes and %.1f triangles; the most nodes, %" PRIu64 ", at pixel %d,%d. The ray of "
@@ -375,7 +377,7 @@ static kd_status write_report(const tracing *work, const char *folder) {
              work->path, work->builder, work->mean_nodes, work->mean_triangles, work->max_nodes,
              work->worst[0], work->worst[1], values->pixel[0], values->pixel[1], counts->nodes,
              counts->leaves, counts->triangles);
-    return report_write(folder, "What rays take", text);
+    return report_write(folder, "Nodes that rays read", text);
 }
 
 static kd_status trace(tracing *work, const option_line *line) {

@@ -92,32 +92,33 @@ static void gather(curves *curves, const experiment *work, int axis) {
 static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
     static curves gathered; /* static: too large for the stack */
     char file[64], title[96];
-    const char *label = axis < 0 ? "seconds" : experiment_axis_names[axis];
     gather(&gathered, work, axis);
     if (gathered.count == 0) return KD_OK;
-    snprintf(file, sizeof file, "figure-error-%s", label);
-    snprintf(title, sizeof title, "Error against %s%s", label,
+    snprintf(file, sizeof file, "figure-error-%s",
+             axis < 0 ? "seconds" : experiment_axis_names[axis]);
+    snprintf(title, sizeof title, "relMSE against %s%s", x_label,
              gathered.left_out ? " (further curves in the table)" : "");
     const plot made = {.title = title,
                        .x_label = x_label,
                        .y_label = "relMSE",
                        .series = gathered.series,
-                       .series_count = gathered.count};
+                       .series_count = gathered.count,
+                       .scattered = axis < 0};
     return report_plot(work->folder, file, &made);
 }
 
 kd_status experiment_report(const experiment *work) {
     static const char *const labels[VARY_AXES] = {
-        "samples a pixel",     "photons stored", "photons of an estimate (k)",
-        "radius, scene units", "passes",         "alpha"};
+        "samples per pixel",    "photons stored", "photons per estimate k",
+        "radius [scene units]", "passes",         "alpha"};
     char text[512];
     KD_TRY(write_table(work));
-    KD_TRY(write_plot(work, -1, "seconds: photons, their trees, rendering"));
+    KD_TRY(write_plot(work, -1, "time of photons, their trees and rendering [s]"));
     for (int axis = 0; axis < VARY_AXES; ++axis) KD_TRY(write_plot(work, axis, labels[axis]));
     snprintf(text, sizeof text,
-             "Each curve varies one thing and keeps the others. relMSE is the mean squared error "
-             "against the reference, each pixel's relative to its brightness: less is better, and "
-             "a slope of -1 means that four times the work halves the error. Scene: %.200s.",
+             "Each curve varies one parameter and keeps the others. relMSE is the mean squared "
+             "error against the reference, relative to each pixel's brightness: less is better. An "
+             "exponent of -1 means that twice the work halves it. Scene: %.200s.",
              work->scene_path);
     return report_write(work->folder, "Integrators against a reference", text);
 }

@@ -3,12 +3,13 @@
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
+#include "tools/report_drawing_script.h"
 #include "tools/report_script.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NO_MATPLOTLIB = 77, NO_PYTHON = 127 };
+enum { NO_PYTHON = 127 };
 
 static kd_status open_in(file_output *out, const char *folder, const char *name,
                          const char *suffix) {
@@ -51,6 +52,7 @@ kd_status report_plot(const char *folder, const char *name, const plot *plot) {
     cJSON *json = new_drawing("curves", plot->title);
     cJSON_AddStringToObject(json, "x", plot->x_label);
     cJSON_AddStringToObject(json, "y", plot->y_label);
+    cJSON_AddBoolToObject(json, "scattered", plot->scattered);
     cJSON *series = cJSON_AddArrayToObject(json, "series");
     for (int s = 0; s < plot->series_count; ++s) {
         cJSON *curve = add_object(series);
@@ -81,6 +83,7 @@ kd_status report_bars(const char *folder, const char *name, const bars *bars) {
                               cJSON_CreateDoubleArray(bars->rows[i].parts, bars->part_count));
         cJSON_AddNumberToObject(row, "mark", bars->rows[i].mark);
     }
+    cJSON_AddStringToObject(json, "mark", bars->mark_name ? bars->mark_name : "");
     return write_json(folder, name, json);
 }
 
@@ -99,11 +102,17 @@ kd_status report_drawing(const char *folder, const char *name, const drawn_segme
     return write_json(folder, name, json);
 }
 
+kd_status report_scale(const char *folder, const char *name, const char *title, double most) {
+    cJSON *json = new_drawing("scale", title);
+    cJSON_AddNumberToObject(json, "most", most);
+    return write_json(folder, name, json);
+}
+
 kd_status report_table(const char *folder, const results *measured) {
     file_output output;
     KD_TRY(open_in(&output, folder, "table", ".md"));
-    fputs("| what | median ms | least | middle half | M/s | SAH cost | published | ratio | on | "
-          "checked |\n|-|-|-|-|-|-|-|-|-|-|\n",
+    fputs("| what | median [ms] | least [ms] | middle half [ms] | million per second | SAH cost | "
+          "published | faster than published | on | compared |\n|-|-|-|-|-|-|-|-|-|-|\n",
           output.stream);
     for (int i = 0; i < measured->count; ++i) {
         const result_line *line = measured->lines + i;
@@ -114,42 +123,36 @@ kd_status report_table(const char *folder, const results *measured) {
         const double values[] = {line->rate * 1e-6, line->sah_cost, line->published, line->ratio};
         for (int v = 0; v < 4; ++v)
             fprintf(output.stream, values[v] > 0 ? " %.4g |" : " |", values[v]);
-        fprintf(output.stream, " %s | %s |\n", line->published_on, line->checked ? "yes" : "NO");
+        fprintf(output.stream, " %s | %s |\n", line->published_on,
+                line->checked ? "yes" : "by tests");
     }
     return file_output_commit(&output);
 }
 
-static kd_status write_script(const char *folder) {
+static kd_status write_script(const char *folder, const char *name, const unsigned char *script,
+                              size_t bytes) {
     file_output output;
-    KD_TRY(open_in(&output, folder, "report", ".py"));
-    fwrite(report_script, 1, sizeof report_script, output.stream);
+    KD_TRY(open_in(&output, folder, name, ".py"));
+    fwrite(script, 1, bytes, output.stream);
     return file_output_commit(&output);
 }
 
 kd_status report_write(const char *folder, const char *title, const char *text) {
-    char path[4096], folder_copy[4096], usual[] = "python3", system[] = "/usr/bin/python3";
-    char *const python = place_allows(system, PLACE_RUNNABLE)
-                             ? system
-                             : usual; /* the system's Python, for which matplotlib is packaged */
+    char path[4096], folder_copy[4096], python[] = "python3", keep_none[] = "-B";
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "title", title);
     cJSON_AddStringToObject(json, "text", text);
     KD_TRY(write_json(folder, "page", json));
-    KD_TRY(write_script(folder));
+    KD_TRY(write_script(folder, "report", report_script, sizeof report_script));
+    KD_TRY(write_script(folder, "report_drawing", report_drawing_script,
+                        sizeof report_drawing_script));
     snprintf(path, sizeof path, "%s/report.py", folder);
     snprintf(folder_copy, sizeof folder_copy, "%s", folder);
-    char *const arguments[] = {python, path, folder_copy, NULL};
+    char *const arguments[] = {python, keep_none, path, folder_copy, NULL};
     const int code = process_run(arguments);
     if (code < 0 || code == NO_PYTHON) {
         log_message(LOG_WARNING,
-                    "no plots and no page: Python 3 is not installed; the data are in %s", folder);
-        return KD_OK;
-    }
-    if (code == NO_MATPLOTLIB) {
-        log_message(LOG_WARNING,
-                    "no plots: matplotlib is not installed (package python3-matplotlib); the data "
-                    "and tables are in %s",
-                    folder);
+                    "no charts and no page: Python 3 is not installed; the data are in %s", folder);
         return KD_OK;
     }
     KD_REQUIRE(code == 0, KD_ERROR_RUNTIME, "%s failed: python3 exited with code %d", path, code);

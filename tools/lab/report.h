@@ -1,6 +1,5 @@
 /* A report: a directory with images, data of plots, and an HTML page. report.py, which is written
-   to the directory and run, draws the plots with matplotlib, if that is installed, and writes the
-   page. Data and tables are always written. */
+   to the directory and run, draws the plots and writes the page. Data are always written. */
 #ifndef KD_TOOLS_LAB_REPORT_H
 #define KD_TOOLS_LAB_REPORT_H
 #include "tools/lab/results.h"
@@ -23,6 +22,7 @@ typedef struct plot {
     const char *title, *x_label, *y_label;
     const plot_series *series;
     int series_count; /* at most PLOT_SERIES */
+    bool scattered;   /* points without lines and exponents */
 } plot;
 
 typedef struct bars_row {
@@ -33,8 +33,8 @@ typedef struct bars_row {
 
 /* Horizontal bars on a linear axis from 0, each with one part or several side by side. */
 typedef struct bars {
-    const char *title, *unit;
-    const char *part_names[BARS_PARTS]; /* NULL: bars with one part */
+    const char *title, *unit, *mark_name; /* mark_name: what `mark` of the rows is; NULL: none */
+    const char *part_names[BARS_PARTS];   /* NULL: bars with one part */
     int part_count;
     const bars_row *rows;
     int row_count;
@@ -53,12 +53,16 @@ kd_status report_bars(const char *folder, const char *name, const bars *bars);
 kd_status report_drawing(const char *folder, const char *name, const drawn_segment *segments,
                          int count);
 
+/* Writes FOLDER/NAME.json, which gives the grey picture FOLDER/NAME.png a scale from 0 to `most`.
+ */
+kd_status report_scale(const char *folder, const char *name, const char *title, double most);
+
 /* Writes FOLDER/table.md with all results, if `measured` is not NULL. */
 kd_status report_table(const char *folder, const results *measured);
 
 /* Draws the plots and writes FOLDER/index.html: a title, a text, images, and the tables and charts
-   of FOLDER/results.jsonl if it exists. Logs a warning if Python or matplotlib is missing. Returns
-   KD_ERROR_RUNTIME if the script cannot be written or fails. */
+   of FOLDER/results.jsonl, estimates.csv and experiment.csv if they exist. Logs a warning if Python
+   is missing. Returns KD_ERROR_RUNTIME if the script cannot be written or fails. */
 kd_status report_write(const char *folder, const char *title, const char *text);
 
 #endif

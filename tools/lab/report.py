@@ -1,300 +1,428 @@
 #!/usr/bin/env python3
 """usage: report.py [FOLDER]
 
-Draws the plots and writes the page of a report's folder (default: the folder of this script). Each
-NAME.json that describes a drawing becomes NAME.svg; each case of results.jsonl becomes
-chart-BENCH-CASE.svg: time against size if sizes differ, else rate against k if k differs, else bars;
-speed-ups, stages and published figures follow. index.html holds the title and text of page.json, all
-pictures of the folder and all rows of results.jsonl in one file. Plots need matplotlib; without it the
-page has the tables only, and the exit code is 77. kandela bench --report copies the script to the folder
-and runs it; edit it and run it again to change the page.
+Draws the charts and writes the page of a report's folder (default: the folder of this script), with
+Python's standard library alone. results.jsonl, lines of kandela bench, becomes chart-*.svg: one chart
+for each question (time or rate, SAH cost at equal cost constants, speed-up, stages, published figures).
+NAME.json with a "kind" becomes NAME.svg or, with the kind "scale", the key of the picture NAME.png.
+estimates.csv and experiment.csv become tables, and the pictures named in estimates.csv a grid.
+index.html holds all of these and the title and text of page.json in one file. kandela bench --report
+copies the script to the folder and runs it; edit it and run it again to change the page.
 """
 
 import base64
-import hashlib
+import csv
 import html
 import json
-import math
 import os
 import re
 import sys
 
-try:
-    import matplotlib
+from report_drawing import SVG_STYLE, bars, curves, drawn, natural, number, power
 
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-except ImportError:
-    plt = None
-
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7a00", "#000000"]
-MOST_BARS = 24
-NO_MATPLOTLIB = 77
-# Title and explanation of each benchmark.
+# Quantities. {}: the noun of what a rate counts.
+BUILD, TIME, RATE = "build time [ms]", "time [ms]", "million {} per second"
+# Of each benchmark: title, explanation, quantity, what a rate counts, what the size n counts.
 BENCHES = {
-    "points": ("Building point trees", "A left-balanced k-d tree of points, built by each builder; all build the same tree."),
-    "knn": ("Nearest neighbours", "The k nearest points of each query. Results are compared with a reference before they are timed."),
-    "index": ("Indices for queries", "Time to build the index of a query method from a tree, in points per second."),
-    "calls": ("Calls of the library", "Wall-clock time of calls on a device: opening a tree, few and many queries, self-queries of all points."),
-    "changes": ("Dynamic trees", "Inserting and removing points, compared with rebuilding the tree."),
-    "build": ("Building triangle trees", "A k-d tree by the surface area heuristic. Its SAH cost is the expected work of a ray, so build time and cost must be compared together."),
-    "trace": ("Tracing rays", "Consecutive primary rays are similar, diffuse rays leave surfaces in all directions, random rays are unrelated. All intersection tests are watertight."),
-    "load": ("Reading meshes", "Bytes of a file read per second."),
-    "photons": ("Photons", "Photons stored per second, and the construction of their tree."),
-    "frame": ("Frames", "A pass of sppm and a sample of photon at 1920 x 1080, stage by stage."),
-    "scaling": ("Scaling with size", "Cost against size on logarithmic axes. Builds should grow as n log n, a query and a ray as log n; times are totals over all queries or rays."),
-    "wald-build": ("Wald 2022, building left-balanced trees, Table 1", "The published table beside the measured one."),
-    "wald-query": ("Wald 2022, stack-free queries, Table 1", "The published table beside the measured one."),
-    "robinson-times": ("Robinson, performance examples", "Each stage separately."),
-    "robinson-threads": ("Robinson, CPU examples by number of threads", ""),
-    "robinson": ("Robinson, performance examples", "The published totals beside the measured ones."),
-    "wehr": ("Wehr and Radkowski 2018, Tables I and III", "The published tables beside the measured ones."),
-    "wehr-1": ("Wehr and Radkowski 2018, Table I", "The published table beside the measured one."),
-    "wehr-2": ("Wehr and Radkowski 2018, Table II", "Builds by points per block."),
-    "wehr-3": ("Wehr and Radkowski 2018, Table III", "Closest points by the approximate search."),
-    "wehr-figure4": ("Wehr and Radkowski 2018, Figure 4", "Build time by cutoff, which the paper sets to the block size."),
-    "wehr-figure5": ("Wehr and Radkowski 2018, Figure 5", "Random points, by points per block."),
-    "wehr-figure6": ("Wehr and Radkowski 2018, Figure 6", "A scan and a bunny, by points per block."),
-    "wehr-figure8": ("Wehr and Radkowski 2018, Figure 8", "Each chunk is sorted by a single core."),
-    "wehr-figure9": ("Wehr and Radkowski 2018, Figure 9", "Builds on the CPU."),
-    "wehr-figure10": ("Wehr and Radkowski 2018, Figure 10", "The last levels by three sorting methods, by the size of the chunks of a level."),
-    "choi-ye": ("Choi and Ye 2020, Tables I and III", "The published tables beside the measured ones."),
-    "choi-ye-figure3": ("Choi and Ye 2020, Figure 3", "Build time against triangles."),
-    "choi-ye-threads": ("Choi and Ye 2020, builders by threads", ""),
+    "points": ("Building point trees", "A left-balanced k-d tree of points, built by each builder; all build the same tree.", BUILD, "points", "points"),
+    "knn": ("Nearest neighbours", "The k nearest points of each query.", RATE, "queries", "points"),
+    "within": ("Points within a radius", "All points within a radius of each query.", RATE, "queries", "points"),
+    "index": ("Indices for queries", "The index of a query method, built from a tree.", BUILD, "points", "points"),
+    "calls": ("Calls of the library", "Wall-clock time of a call on a device: opening a tree, few and many queries, self-queries of all points.", TIME, "queries", "points"),
+    "changes": ("Dynamic trees", "Inserting and removing points, compared with rebuilding the tree; then queries of the changed tree and of a rebuilt one.", TIME, "points", "points"),
+    "build": ("Building triangle trees", "A k-d tree by the surface area heuristic (SAH). Its SAH cost is the expected work of a ray, in units of a triangle test. C_t is the cost of a traversal step; the factor “empty” lowers the cost of a split that cuts off empty space. SAH costs are comparable at equal constants only, so each pair of constants has its own charts.", BUILD, "triangles", "triangles"),
+    "widen": ("Converting triangle trees to their wide form", "CPU rays traverse nodes with eight or sixteen children, which are made from the k-d tree of each builder.", "conversion time [ms]", "triangles", "triangles"),
+    "trace": ("Tracing rays", "Consecutive primary rays are similar, diffuse rays leave surfaces in all directions, ao rays are short, random rays are unrelated; “any” rays stop at the first triangle found. All intersection tests are watertight.", RATE, "rays", "triangles"),
+    "load": ("Reading meshes", "A million bytes is a megabyte.", RATE, "bytes", "bytes"),
+    "photons": ("Photons", "Emission: photons are traced through the scene and stored. Trees: the photons are arranged as a k-d tree.", RATE, "photons", "photons"),
+    "frame": ("Frames", "A pass of sppm, or a sample per pixel of photon, at 1920 x 1080 pixels. “By walk”: density estimates by traversal of the k-d tree of photons.", TIME, "passes", "photons"),
+    "scaling": ("Scaling with size", "Logarithmic axes: a straight line is a power of the size. Builds should grow as n log n, a query and a ray as log n.", BUILD, "points", "points"),
+    "wald-build": ("Wald 2022, building left-balanced trees, Table 1", "", BUILD, "points", "points"),
+    "wald-query": ("Wald 2022, stack-free queries, Table 1", "", RATE, "queries", "points"),
+    "robinson-times": ("Robinson, performance examples, each stage separately", "", BUILD, "points", "points"),
+    "robinson-threads": ("Robinson, CPU examples by number of threads", "", BUILD, "points", "points"),
+    "robinson": ("Robinson, performance examples", "", BUILD, "points", "points"),
+    "wehr": ("Wehr and Radkowski 2018, Tables I and III", "", BUILD, "points", "points"),
+    "wehr-1": ("Wehr and Radkowski 2018, Table I", "", BUILD, "points", "points"),
+    "wehr-2": ("Wehr and Radkowski 2018, Table II", "Builds by points per block (TPB).", BUILD, "points", "points"),
+    "wehr-3": ("Wehr and Radkowski 2018, Table III", "Closest points by the approximate search.", "time of all searches [ms]", "searches", "points"),
+    "wehr-figure4": ("Wehr and Radkowski 2018, Figure 4", "Builds by cutoff, which the paper sets to the block size (TPB).", BUILD, "points", "points"),
+    "wehr-figure5": ("Wehr and Radkowski 2018, Figure 5", "Random points, by points per block (TPB).", BUILD, "points", "points"),
+    "wehr-figure6": ("Wehr and Radkowski 2018, Figure 6", "A scan and a bunny, by points per block (TPB).", BUILD, "points", "points"),
+    "wehr-figure8": ("Wehr and Radkowski 2018, Figure 8", "Each chunk is sorted by a single core.", BUILD, "points", "points"),
+    "wehr-figure9": ("Wehr and Radkowski 2018, Figure 9", "Builds on the CPU.", BUILD, "points", "points"),
+    "wehr-figure10": ("Wehr and Radkowski 2018, Figure 10", "The last levels by three sorting methods, by the size of the chunks of a level.", TIME, "points", "points"),
+    "choi-ye": ("Choi and Ye 2020, Tables I and III", "", BUILD, "triangles", "triangles"),
+    "choi-ye-figure3": ("Choi and Ye 2020, Figure 3", "", BUILD, "triangles", "triangles"),
+    "choi-ye-threads": ("Choi and Ye 2020, builders by threads", "", BUILD, "triangles", "triangles"),
 }  # fmt: skip
+BASES = {"build": "sweep on one thread", "choi-ye-threads": "the same builder on one thread"}
+SETTINGS = {"Ct 1, empty 0.8": "C_t 1, empty 0.8", "rays": "C_t 1.5, empty 1 (as for rendering)"}
+SCALED = {"8 nearest": ("time of a query [µs]", "points"), "diffuse rays": ("time of a ray [µs]", "triangles"),
+          "triangle trees": (BUILD, "triangles")}
+HEADS = {"seconds": "time [s]", "relmse": "relMSE", "relmse_blocks": "relMSE of 4 x 4 pixel means", "rmse": "RMSE [radiance]",
+         "radius": "radius [scene units]", "spp": "samples per pixel"}
+NOT_COMPARED = "by tests"  # this run had no second result to compare with
+MOST_CURVES = 8
+OPEN_ROWS = 30  # longer tables are folded
 STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:0 12px 60px;color:#222}"
-    "h1{font-size:1.5em}h2{font-size:1.25em;margin-top:2em;border-top:1px solid #ccc;padding-top:.6em}"
-    "img{width:100%;height:auto}figure{margin:0;width:520px;max-width:100%}.case{display:flex;flex-wrap:wrap;gap:12px 20px}"
-    "figcaption{color:#555;font-size:.9em}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85em}"
-    "td,th{padding:2px 8px;text-align:right;white-space:nowrap;border-bottom:1px solid #eee}"
-    "td:first-child,th:first-child{text-align:left}summary{cursor:pointer}"
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:0 12px 60px;"
+    "color:#1d1f23;background:#fff;overflow-wrap:anywhere}h1{font-size:1.5em}"
+    "h2{font-size:1.25em;margin-top:2em;border-top:1px solid #9aa0a8;padding-top:.6em}"
+    "svg,img{display:block;width:100%;height:auto}img{image-rendering:pixelated}figure{margin:0;width:520px;max-width:100%}"
+    ".case{display:flex;flex-wrap:wrap;gap:20px;align-items:flex-start;margin:12px 0}"
+    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(160px,46%),1fr));gap:12px;margin:12px 0}.grid figure{width:auto}"
+    "figcaption{font-size:.9em;line-height:1.35}.key{height:14px;border:1px solid #9aa0a8}.ends{display:flex;justify-content:space-between}"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85em}"
+    "td,th{padding:2px 8px;text-align:right;vertical-align:bottom;border-bottom:1px solid #9aa0a855;overflow-wrap:normal}td{white-space:nowrap}"
+    "td:first-child,th:first-child{text-align:left;min-width:9em;white-space:normal}td.long{min-width:14em;white-space:normal}summary{cursor:pointer}"
+    "@media(prefers-color-scheme:dark){body{color:#e8e9eb;background:#16181c}}"
 )
 
 
-def size(line):
-    return line.get("triangles") or line.get("n") or 0
+# --- results of kandela bench ----------------------------------------------------------------------
+
+def describe(line):
+    """Adds what the charts need: the setting, which no chart mixes, and the rest of the variant."""
+    if line["bench"] == "build" and line["builder"] == "wide form":  # of earlier versions
+        line["bench"] = "widen"
+    line["setting"], line["what"] = "", line.get("variant", "")
+    if line["bench"] in ("build", "widen"):
+        base, _, threads = line["what"].partition(" thread")[0].rpartition(", ") if " thread" in line["what"] else (line["what"], "", "")
+        line["setting"], line["what"] = SETTINGS.get(base, base), f"{threads} thread{'s' * (threads != '1')}" if threads else ""
+        if line["device"] == "cpu":
+            line["what"] = line["what"] or "all threads"
+    elif line["bench"] == "points":
+        line["what"] = line["what"] or "round-robin"  # how the axis of a split is chosen
+    elif line["bench"] == "photons":
+        line["setting"], line["what"] = line["what"], ""
+    elif line["bench"] == "changes":
+        line["setting"] = "queries" if line.get("k") else "changes"
+    return line
 
 
-def median(line):
-    return line["ms"]["median"]
-
-
-def rate(line):
-    return line.get("rate", 0) * 1e-6
-
-
-def name(line, *left_out):
-    parts = [line.get("builder", ""), line.get("device", ""), line.get("variant", "")]
-    parts += [f"{key} {line[key]}" for key in ("dims", "k") if line.get(key) and key not in left_out]
-    if "n" not in left_out and size(line):
-        parts.append(f"n {size(line):.6g}")
-    return " ".join(part for part in parts if part)
-
-
-def exponent(points):
-    """Returns the slope of the least-squares line through the points on logarithmic axes."""
-    x, y = ([math.log(point[i]) for point in points] for i in (0, 1))
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((a - mean_x) ** 2 for a in x)
-    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) / spread if spread else math.nan
-
-
-def curves(axes, series, left_out=0):
-    """Draws curves on logarithmic axes. series: pairs of a name and points (x, y, label)."""
-    for (label, points), colour in zip(series, COLOURS):
-        points = [point for point in points if point[0] > 0 and point[1] > 0]
-        if not points:
-            continue
-        grown = f" (exponent {exponent(points):.2f})" if len({point[0] for point in points}) > 1 else ""
-        axes.loglog([point[0] for point in points], [point[1] for point in points], "o-", color=colour,
-                    label=label + grown, markersize=4)
-        for point in points:
-            if len(point) > 2 and point[2]:
-                axes.annotate(point[2], point[:2], fontsize=7, xytext=(4, 4), textcoords="offset points")
-    axes.grid(True, which="both", alpha=0.3)
-    axes.legend(fontsize=7)
-    if left_out:
-        axes.set_title(f"{left_out} more curves are in the table", fontsize=8)
-
-
-def curves_of(axes, lines, key, value, *left_out):
-    series = {}
+def whole_frames(lines):
+    """Makes the stages of a frame, which are lines of their own, stages of the line of the whole pass."""
+    wholes = {}
     for line in lines:
-        if key(line) > 0 and value(line) > 0:
-            series.setdefault(name(line, *left_out), []).append((key(line), value(line)))
-    curves(axes, [(label, sorted(points)) for label, points in series.items()], max(0, len(series) - len(COLOURS)))
+        stage, _, walk = line["variant"].partition(" by walk")
+        key = (line["case"], line["builder"], line["device"], line["n"], line.get("k"), line["variant"].endswith("by walk"))
+        if stage == "whole pass":
+            wholes[key] = dict(line, what="by walk" if key[-1] else "", stage_ms={})
+        elif key in wholes and stage != "samples":  # the sum of eye rays, gather and film
+            wholes[key]["stage_ms"][stage] = line["ms"]["median"]
+    return list(wholes.values())
 
 
-def bars(axes, rows, parts, label):
-    """Draws horizontal bars. rows: name, values of the parts, mark; parts: names of the parts, or
-    ""."""
-    rows = rows[:MOST_BARS][::-1]
-    left = [0.0] * len(rows)
-    for index, (part, colour) in enumerate(zip(parts, COLOURS)):
-        widths = [row[1][index] for row in rows]
-        axes.barh(range(len(rows)), widths, left=left, color=colour, label=part or None)
-        left = [a + b for a, b in zip(left, widths)]
-    for place, row in enumerate(rows):
-        if row[2]:
-            axes.plot([row[2]] * 2, [place - 0.5, place + 0.5], color="#000000")
-    axes.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=7)
-    axes.set_xlabel(label)
-    if any(parts):
-        axes.legend(fontsize=7)
+def size(line):
+    return line.get("triangles") if line["bench"] == "trace" else line.get("n") or line.get("triangles") or 0
 
 
-def bars_of(axes, lines, value, label, mark=lambda line: 0):
-    bars(axes, [(name(line), [value(line)], mark(line)) for line in lines if value(line) > 0], [""], label)
+def items_of(line):
+    """Returns what the rate counts: a line of trace may measure rays or, for the making of a tree's form, triangles."""
+    named = [key.removesuffix("_per_second") for key in line if key.endswith("_per_second")]
+    return named[0] if len(named) == 1 else BENCHES.get(line["bench"], ("", "", "", "items"))[3]
 
 
-def stages(axes, lines):
-    lines = [line for line in lines if line.get("stage_ms")]
-    parts = list(dict.fromkeys(stage for line in lines for stage in line["stage_ms"]))
-    bars(axes, [(name(line), [line["stage_ms"].get(part, 0) for part in parts], 0) for line in lines], parts, "ms, by stages")
+def quantity_of(line):
+    _, _, quantity, _, sizes = BENCHES.get(line["bench"], ("", "", TIME, "items", "items"))
+    if line["bench"] == "scaling":
+        quantity, sizes = SCALED.get(line["case"], (quantity, sizes))
+    return quantity.format(items_of(line)), sizes
 
 
-def axes_kinds(lines):
-    """Returns the charts that suit the lines of one case, as functions that draw on given axes."""
-    if len({size(line) for line in lines}) > 1:
-        yield lambda axes: (curves_of(axes, lines, size, median, "n"), axes.set_xlabel("n"), axes.set_ylabel("ms"))
-    elif len({line.get("k", 0) for line in lines}) > 1:
-        yield lambda axes: (curves_of(axes, lines, lambda line: line.get("k", 0), rate, "k", "n"),
-                            axes.set_xlabel("neighbours k"), axes.set_ylabel("million per second"))
-    else:
-        value, label = (rate, "million per second") if any(map(rate, lines)) else (median, "ms")
-        yield lambda axes: bars_of(axes, lines, value, label)
-    if any(line.get("speedup") for line in lines):
-        yield lambda axes: bars_of(axes, lines, lambda line: line.get("speedup", 0), "times the base")
-    if any(line.get("stage_ms") for line in lines):
-        yield lambda axes: stages(axes, lines)
-    if any(line.get("published") for line in lines):
-        yield lambda axes: bars_of(axes, [line for line in lines if line.get("published")], median, "ms; the mark: published",
-                                   lambda line: line["published"])
+def values_of(line):
+    """Returns the median and the ends of the middle half, in the unit of quantity_of."""
+    ms = line["ms"]
+    times = [ms["median"], ms.get("q1") or ms["median"], ms.get("q3") or ms["median"]]
+    quantity, rate = quantity_of(line)[0], line.get("rate", 0)
+    if quantity.startswith("million"):
+        return [rate * 1e-6 * times[0] / time for time in (times[0], times[2], times[1])]
+    return [1e6 / rate * time / times[0] for time in times] if "µs" in quantity and rate else times
 
 
-def draw(path, title, kinds, data):
-    """Draws a chart of each kind and saves them as one SVG file. data: the values drawn, whose hash
-    is written to the file."""
-    figure, all_axes = plt.subplots(len(kinds), 1, figsize=(7, 4.6 * len(kinds)), squeeze=False)
-    for axes, kind in zip(all_axes[:, 0], kinds):
-        kind(axes)
-    figure.suptitle(title, fontsize=11)
-    figure.tight_layout()
-    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
-    figure.savefig(path, metadata={"Date": None, "Title": title, "Description": f"data {digest}"})
-    plt.close(figure)
+def parts_of(line):
+    return {"case": line["case"], "builder": line.get("builder", ""), "device": line.get("device", ""), "what": line["what"],
+            "dims": f"{line['dims']} dimension{'s' * (line['dims'] > 1)}" if line.get("dims") else "", "k": f"k {line['k']}" if line.get("k") else "",
+            "n": f"{power(size(line))} {quantity_of(line)[1]}" if size(line) else ""}
 
 
-def draw_file(path, made):
-    """Draws what a .json file describes."""
-    def segments(axes):
-        for row in made["rows"]:
-            axes.plot(*zip(row["from"], row["to"]), color=COLOURS[int(row["colour"])])
-            axes.plot(*row["at"], "o", color="#000000")
-            axes.annotate(row["label"], row["at"], xytext=(6, 6), textcoords="offset points")
-        axes.set_aspect("equal")
-
-    kind = {
-        "curves": lambda axes: (curves(axes, [(one["name"], one["points"]) for one in made["series"]]),
-                                axes.set_xlabel(made["x"]), axes.set_ylabel(made["y"])),
-        "bars": lambda axes: bars(axes, [(row["name"], row["parts"], row["mark"]) for row in made["rows"]],
-                                  made["parts"], made["unit"]),
-        "segments": segments,
-    }[made["kind"]]
-    draw(path, made["title"], [kind], made)
+def name_with(line, fields, left_out=()):
+    parts = parts_of(line)
+    return ", ".join(parts[field] for field in parts if field in fields and field not in left_out and parts[field])
 
 
-def chart_name(bench, case):
-    return "chart-" + re.sub(r"[^A-Za-z0-9.]", "-", f"{bench}-{case}") + ".svg"
+def varying(lines, title):
+    """Returns the fields that differ, which become the labels, and the text of the others that the title does not name."""
+    rows = [parts_of(line) for line in lines]
+    fields = [field for field in rows[0] if len({row[field] for row in rows}) > 1]
+    return fields, ", ".join(rows[0][field] for field in rows[0] if field not in fields and rows[0][field] and rows[0][field] not in title)
 
 
-def figure_of(folder, file):
-    with open(os.path.join(folder, file), "rb") as stream:
-        held = stream.read()
-    kind = "svg+xml" if file.endswith(".svg") else "png"
-    picture = f'<img alt="{html.escape(file)}" src="data:image/{kind};base64,{base64.b64encode(held).decode()}">'
-    return f"<figure>{picture}<figcaption>{html.escape(file)}</figcaption></figure>\n"
+def labels_of(lines, fields):
+    made, seen = [], {}
+    for line in lines:
+        label = name_with(line, fields) or line.get("builder", "")
+        seen[label] = seen.get(label, 0) + 1
+        made.append(f"{label} (run {seen[label]})" if seen[label] > 1 else label)
+    return made
+
+
+def in_order(lines):
+    """Sorts by case and builder as measured, then by all numbers."""
+    def places(field):
+        return {value: index for index, value in enumerate(dict.fromkeys(line.get(field) for line in lines))}
+    cases, builders = places("case"), places("builder")
+    settings = list(dict.fromkeys(line["setting"] for line in lines))
+    return sorted(lines, key=lambda line: (cases[line["case"]], settings.index(line["setting"]), line.get("dims", 0), line.get("k", 0), size(line),
+                                           builders[line.get("builder")], natural(line.get("device", "")), natural(line["what"])))
+
+
+def faceted(lines, key):
+    """Splits lines so that a chart has at most MOST_CURVES curves."""
+    names = list(dict.fromkeys(name_with(line, parts_of(line), key) for line in lines))
+    if len(names) <= MOST_CURVES:
+        return [lines]
+    for field in ("device", "what", "dims", "builder"):
+        values = list(dict.fromkeys(str(line.get(field)) for line in lines))
+        if 1 < len(values) <= 4:
+            return [part for value in values for part in faceted([line for line in lines if str(line.get(field)) == value], key)]
+    groups = [names[i:i + MOST_CURVES] for i in range(0, len(names), MOST_CURVES)]
+    return [[line for line in lines if name_with(line, parts_of(line), key) in group] for group in groups]
+
+
+def curves_of(title, lines, key, x_name):
+    """Draws the quantity against n or k, with a vertical line for the middle half of the runs."""
+    for part in faceted(lines, (key,)):
+        fields, constant = varying(part, title)
+        series = {}
+        for line in sorted(part, key=lambda line: size(line) if key == "n" else line["k"]):
+            value, low, high = values_of(line)
+            at = size(line) if key == "n" else line["k"]
+            series.setdefault(name_with(line, fields, (key,)) or line.get("builder", ""), []).append((at, value, "", low, high))
+        yield curves(title, constant, x_name, quantity_of(part[0])[0], series.items(), part)
+
+
+def main_charts(title, lines):
+    """Yields the charts of the measured quantity: against n, else against k, else as bars."""
+    quantity, sizes = quantity_of(lines[0])
+    for key, x_name, value in (("n", sizes, size), ("k", "neighbours k", lambda line: line.get("k", 0))):
+        curve = {}
+        for line in lines:
+            curve.setdefault(name_with(line, parts_of(line), (key,)), set()).add(value(line))
+        if all(map(value, lines)) and max(map(len, curve.values())) > 1:
+            yield from curves_of(f"{title}: {quantity} against {x_name}", lines, key, x_name)
+            return
+    fields, constant = varying(lines, title)
+    rows = [(label, values_of(line)[:1], values_of(line)[1:], 0) for label, line in zip(labels_of(lines, fields), lines)]
+    yield bars(f"{title}: {quantity}", constant, rows, lines)
+
+
+def simple_bars(title, lines, value):
+    fields, constant = varying(lines, title)
+    yield bars(title, constant, [(label, [value(line)], None, 0) for label, line in zip(labels_of(lines, fields), lines)], lines)
+
+
+def stage_charts(title, lines):
+    """Yields a chart for each set of stages, for the largest size alone."""
+    kinds = {}
+    for line in lines:
+        held = tuple(stage for stage, ms in (line.get("stage_ms") or {}).items() if stage != "-")
+        kinds.setdefault(held, []).append(line)
+    for held, some in kinds.items():
+        some = [line for line in some if size(line) == max(map(size, some)) and any(line["stage_ms"].values())] if held else []
+        if not some:
+            continue
+        fields, constant = varying(some, title)
+        rows = [(label, [line["stage_ms"][stage] for stage in held], None, 0) for label, line in zip(labels_of(some, fields), some)]
+        yield bars(f"{title}: time of each stage [ms]", constant, rows, some, held)
+
+
+def published_chart(title, lines):
+    lines = [line for line in lines if line.get("published")]
+    for unit in dict.fromkeys(line.get("published_unit", "ms") for line in lines):
+        some = [line for line in lines if line.get("published_unit", "ms") == unit]
+        fields, constant = varying(some, title)
+        places = {line.get("published_on", "another machine") for line in some}
+        several = len(places) > 1
+        rows = [(f"{label} (published for {line['published_on']})" if several else label,
+                 [line["ms"]["median"] if unit == "ms" else line["rate"] * 1e-6], None, line["published"])
+                for label, line in zip(labels_of(some, fields), some)]
+        what = "time [ms]" if unit == "ms" else RATE.format(items_of(some[0]))
+        yield bars(f"{title}: measured and published {what}", constant, rows, some, ("measured (median)",),
+                   "published" if several else f"published for {places.pop()}")
+
+
+def charts_of(bench, lines):
+    """Yields (name, drawing): for each case and setting a chart per question."""
+    lines = in_order(whole_frames(lines) if bench == "frame" else lines)
+    groups = {}
+    for line in lines:
+        groups.setdefault((line["case"], line["setting"]), []).append(line)
+    if len(lines) > 1 and all(len(some) == 1 for some in groups.values()):  # bars of one chart, for each setting
+        groups = {}
+        for line in lines:
+            groups.setdefault(("", line["setting"]), []).append(line)
+    several = len({setting for _, setting in groups}) > 1 or bench in ("build", "widen", "photons")
+    for (case, setting), some in groups.items():
+        title = ": ".join(text for text in (BENCHES.get(bench, (bench,))[0], case, setting if several else "") if text)
+        questions = [("", main_charts(title, some)), ("stages", stage_charts(title, some)), ("published", published_chart(title, some))]
+        costs = [line for line in some if line.get("sah_cost") and line["what"] in ("", "all threads")]  # threads do not change it
+        if bench == "build" and costs:
+            questions.insert(1, ("cost", simple_bars(f"{title}: SAH cost [triangle tests per ray]", costs, lambda line: line["sah_cost"])))
+        faster = [line for line in some if line.get("speedup")]
+        if faster:
+            base = BASES.get(bench, "the base")
+            questions.insert(1, ("speedup", simple_bars(f"{title}: speed-up over {base} [ratio]", faster, lambda line: line["speedup"])))
+        for question, made in questions:
+            for index, drawing in enumerate(made):
+                parts = [bench, case, setting if several else "", question, str(index + 1) if index else ""]
+                yield re.sub(r"[^A-Za-z0-9.]", "-", "-".join(["chart", *filter(None, parts)])), drawing
+
+
+# --- the page --------------------------------------------------------------------------------------
+
+def table(heads, rows):
+    """Returns a table without its empty columns."""
+    kept = [i for i in range(len(heads)) if any(row[i] != "" for row in rows)]
+    cells = [[html.escape(str(row[i])) for i in kept] for row in [heads, *rows]]
+    text = "".join(f"<th>{cell}</th>" for cell in cells[0]) + "</tr>\n"
+    text += "".join("<tr>" + "".join(f"<td{' class=long' if len(cell) > 40 else ''}>{cell}</td>" for cell in row) + "</tr>\n" for row in cells[1:])
+    return (f"<details{' open' if len(rows) <= OPEN_ROWS else ''}><summary>All {len(rows)} row{'s' * (len(rows) > 1)}</summary>"
+            f'<div class="wide"><table><tr>{text}</table></div></details>\n')
 
 
 def table_of(lines):
-    heads = ["what", "median ms", "least", "middle half", "M/s", "SAH cost", "published", "ratio", "on", "checked"]
-    text = f"<details><summary>All {len(lines)} rows</summary><div class=\"wide\"><table><tr>"
-    text += "".join(f"<th>{head}</th>" for head in heads) + "</tr>\n"
-    for line in lines:
-        ms = line["ms"]
-        cells = [f"{line['case']} {name(line)}", f"{ms['median']:.4g}", f"{ms.get('min', 0):.4g}",
-                 f"{ms.get('q1', 0):.4g} to {ms.get('q3', 0):.4g}"]
-        cells += [f"{value:.4g}" if value else "" for value in
-                  (rate(line), line.get("sah_cost"), line.get("published"), line.get("ratio"))]
-        cells += [line.get("published_on", ""), "yes" if line.get("checked") else "NO"]
-        text += "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>\n"
-    return text + "</table></div></details>\n"
+    items = " or ".join(dict.fromkeys(map(items_of, lines)))
+    heads = ["what", "n" if lines[0]["bench"] == "scaling" else quantity_of(lines[0])[1], "runs", "median [ms]", "least [ms]", "middle half [ms]",
+             f"million {items} per second", "SAH cost", "published", "on", "faster than published", "compared", "stages [ms]"]
+    rows = []
+    for line in in_order(lines):
+        ms, shown = line["ms"], lambda value: number(value) if value else ""
+        what = ", ".join(filter(None, [line["case"], line["setting"], name_with(line, ("builder", "device", "what", "dims", "k"))]))
+        stages = ", ".join(f"{name} {number(value)}" for name, value in (line.get("stage_ms") or {}).items() if name != "-")
+        published = f"{number(line['published'])} {line.get('published_unit', 'ms')}" if line.get("published") else ""
+        rows.append([what, power(size(line)), len(ms.get("all", ())) or "", number(ms["median"]), number(ms.get("min", 0)),
+                     f"{number(ms.get('q1', 0))} to {number(ms.get('q3', 0))}", shown(line.get("rate", 0) * 1e-6), shown(line.get("sah_cost")),
+                     published, line.get("published_on", ""), f"{number(line['ratio'])} x" if line.get("ratio") else "",
+                     "yes" if line.get("checked") else NOT_COMPARED, stages])
+    return table(heads, rows)
 
 
-def machines_of(lines):
+def notes_of(lines):
     commits = {}
     for line in lines:
         machine = line.get("gpu") or line.get("cpu")
         if machine:
             commits.setdefault(machine, {})[line.get("commit", "")] = None
-    listed = "; ".join(html.escape(f"{machine} (commit {', '.join(names)})") for machine, names in commits.items())
-    unchecked = sum(not line.get("checked") for line in lines)
-    checked = f"{unchecked} of them were <b>not checked</b> against a reference" if unchecked else \
-        "each result was checked against a reference before it was timed"
-    return (f"<p>Measured on {listed or 'unnamed machines'}.</p>\n<p>{len(lines)} rows; {checked}. "
-            "Times are medians. M/s: million points, queries, rays or photons per second. "
-            "Absolute times are valid for the named machine only.</p>\n")
+    listed = "; ".join(f"{machine} (commit {', '.join(names)})" for machine, names in commits.items())
+    text = (f"Measured on {listed or 'unnamed machines'}. Times are valid for the named machine only. Each row was measured several times after "
+            "a first run that is not counted: bars and points are medians, and the thin line over them is the middle half of the runs "
+            "(first to third quartile).")
+    compared = "Each result was compared with a reference before it was timed."
+    if any(not line.get("checked") for line in lines):
+        compared = (f"Each result was compared with a reference before it was timed, except in rows with “{NOT_COMPARED}”: there this run had no "
+                    "second result to compare with, and the tests of Kandela compare the same code.")
+    return f"<p>{html.escape(text)}</p>\n<p>{compared}</p>\n"
 
 
-def write_page(folder, lines, groups):
-    page = {"title": "results", "text": ""}
-    if os.path.exists(os.path.join(folder, "page.json")):
-        with open(os.path.join(folder, "page.json"), encoding="utf-8") as file:
-            page = json.load(file)
-    title = html.escape(page["title"])
-    text = (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f"<title>Kandela: {title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n")
-    text += f"<p>{html.escape(page['text'])}</p>\n" if page["text"] else ""
-    text += machines_of(lines) if lines else ""
-    charts = {chart_name(*group) for group in groups}
-    for bench in dict.fromkeys(bench for bench, _ in groups):
-        head, meaning = BENCHES.get(bench, (bench, ""))
-        text += f"<h2>{html.escape(head)}</h2>\n<p>{meaning}</p>\n"
-        for case in [case for other, case in groups if other == bench]:
-            if os.path.exists(os.path.join(folder, chart_name(bench, case))):
-                text += f'<div class="case">{figure_of(folder, chart_name(bench, case))}</div>\n'
-        text += table_of([line for line in lines if line["bench"] == bench])
-    pictures = [file for file in sorted(os.listdir(folder)) if file.endswith((".svg", ".png")) and file not in charts]
-    if lines:  # report of a benchmark: only its own figures
-        pictures = [file for file in pictures if file.startswith("figure-")]
-    text += f'<div class="case">{"".join(figure_of(folder, file) for file in pictures)}</div>\n' if pictures else ""
-    with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
-        file.write(text + "</body></html>\n")
+def picture(folder, file, caption):
+    with open(os.path.join(folder, file), "rb") as stream:
+        held = base64.b64encode(stream.read()).decode()
+    return f'<figure><img alt="{html.escape(file)}" src="data:image/png;base64,{held}"><figcaption>{caption}</figcaption></figure>\n'
+
+
+def key(stops, ends):
+    """Returns a colour scale: grey or colour stops at equal distances, and its numbers."""
+    return (f'<div class="key" style="background:linear-gradient(90deg,{",".join(stops)})"></div>'
+            f'<div class="ends">{"".join(f"<span>{end}</span>" for end in ends)}</div>')
+
+
+def scale(made):
+    """Returns the key of a grey picture whose values grow linearly from 0 to made["most"]."""
+    def grey(value):
+        return 255 * (12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055)
+    stops = [f"rgb({grey(i / 16):.0f},{grey(i / 16):.0f},{grey(i / 16):.0f})" for i in range(17)]
+    return html.escape(made["title"]) + key(stops, [number(made["most"] * i / 4) for i in range(5)])
+
+
+def estimates(folder):
+    """Returns the pictures of an estimate, each with its difference from the reference, by estimator and k."""
+    with open(os.path.join(folder, "estimates.csv"), encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    # the colours of compare_images: log2(1 + 1023 e) / 10
+    stops = ["rgb(0,0,0)", "rgb(71,15,120)", "rgb(186,46,89)", "rgb(245,128,51)", "rgb(252,219,102)", "rgb(255,255,255)"]
+    text = "<h2>Pictures</h2>\n<p>Each picture is followed by its difference: a pixel's term of the relMSE on a logarithmic scale.</p>\n"
+    levels = [f"{(2 ** (10 * i / 5) - 1) / 1023:.1g}" for i in range(6)]
+    if os.path.exists(os.path.join(folder, "reference.png")):
+        text += f'<div class="grid">{picture(folder, "reference.png", "reference")}<figure><figcaption>key of the differences' \
+                f"{key(stops, levels)}</figcaption></figure></div>\n"
+    for name in dict.fromkeys(row["estimator"] for row in rows):
+        text += f'<h3>{html.escape(name)}</h3>\n<div class="grid">'
+        for row in sorted((row for row in rows if row["estimator"] == name), key=lambda row: int(row["k"])):
+            for ending, caption in (("", f"k {row['k']}, {number(float(row['seconds']))} s"), ("-difference", f"relMSE {number(float(row['relmse']))}")):
+                if os.path.exists(os.path.join(folder, f"{name}-{row['k']}{ending}.png")):
+                    text += picture(folder, f"{name}-{row['k']}{ending}.png", caption)
+        text += "</div>\n"
+    return text
+
+
+def csv_table(folder, file):
+    with open(os.path.join(folder, file), encoding="utf-8") as stream:
+        heads, *rows = csv.reader(stream)
+    def shown(text):
+        return number(float(text)) if re.fullmatch(r"[-+.\de]*\d[-+.\de]*", text) else text
+    return table([HEADS.get(head, head) for head in heads], [[shown(text) for text in row] for row in rows])
+
+
+def write_drawing(folder, name, drawing):
+    with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:
+        file.write(drawing.replace("<title>", f"<style>{SVG_STYLE}</style><title>", 1) + "\n")
+    return f"<figure>{drawing}</figure>\n"
+
+
+def figures(folder, benchmark):
+    """Draws what the .json files describe, and adds pictures that no table names: time first, then by name."""
+    text = ""
+    for file in sorted(os.listdir(folder), key=lambda file: (not re.search("seconds|time", file), natural(file))):
+        name, path = file.removesuffix(".json"), os.path.join(folder, file)
+        if not file.endswith(".json") or file == "page.json" or (benchmark and not file.startswith("figure-")):
+            continue
+        with open(path, encoding="utf-8") as stream:
+            made = json.load(stream)
+        if isinstance(made, dict) and made.get("kind") in ("curves", "bars", "segments"):
+            text += write_drawing(folder, name, drawn(made))
+        elif isinstance(made, dict) and made.get("kind") == "scale":
+            text += picture(folder, name + ".png", scale(made))
+    return f'<div class="case">{text}</div>\n' if text else ""
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    lines, groups = [], {}
+    lines, page = [], {"title": "results", "text": ""}
     if os.path.exists(os.path.join(folder, "results.jsonl")):
         with open(os.path.join(folder, "results.jsonl"), encoding="utf-8") as file:
-            lines = [json.loads(text) for text in file if text.strip()]
-    for line in lines:
-        groups.setdefault((line["bench"], line["case"]), []).append(line)
-    if plt:
-        plt.rcParams.update({"svg.hashsalt": "kandela", "svg.fonttype": "none"})
-        for (bench, case), some in groups.items():
-            title = f"{BENCHES.get(bench, (bench, ''))[0]}: {case}"
-            draw(os.path.join(folder, chart_name(bench, case)), title, list(axes_kinds(some)), some)
-        for file in sorted(os.listdir(folder)):
-            if file.endswith(".json") and file != "page.json":
-                with open(os.path.join(folder, file), encoding="utf-8") as stream:
-                    made = json.load(stream)
-                if isinstance(made, dict) and made.get("kind") in ("curves", "bars", "segments"):
-                    draw_file(os.path.join(folder, file.removesuffix(".json") + ".svg"), made)
-    write_page(folder, lines, groups)
-    return 0 if plt else NO_MATPLOTLIB
+            lines = [describe(json.loads(text)) for text in file if text.strip()]
+    if os.path.exists(os.path.join(folder, "page.json")):
+        with open(os.path.join(folder, "page.json"), encoding="utf-8") as file:
+            page = json.load(file)
+    title = html.escape(page["title"])
+    text = ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f"<title>Kandela: {title}</title><style>{STYLE}{SVG_STYLE}</style></head><body>\n<h1>{title}</h1>\n")
+    text += f"<p>{html.escape(page['text'])}</p>\n" if page["text"] else ""
+    text += notes_of(lines) if lines else ""
+    for bench in dict.fromkeys(line["bench"] for line in lines):
+        some = [line for line in lines if line["bench"] == bench]
+        head, meaning = BENCHES.get(bench, (bench, ""))[:2]
+        text += f"<h2>{html.escape(head)}</h2>\n<p>{meaning}</p>\n"
+        text += f'<div class="case">{"".join(write_drawing(folder, *each) for each in charts_of(bench, some))}</div>\n{table_of(some)}'
+    text += figures(folder, bool(lines))
+    for file in ("estimates.csv", "experiment.csv"):
+        if not lines and os.path.exists(os.path.join(folder, file)):
+            text += csv_table(folder, file) + (estimates(folder) if file == "estimates.csv" else "")
+    with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
+        file.write(text + "</body></html>\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

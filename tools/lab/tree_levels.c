@@ -332,7 +332,7 @@ static kd_status draw_costs(const char *folder, const tree_levels *levels) {
         row->parts[1] = levels->levels[l].leaf_cost;
     }
     const bars drawn = {.title = "SAH cost by level",
-                        .unit = "",
+                        .unit = "triangle tests per ray",
                         .part_names = {"inner nodes", "leaves"},
                         .part_count = 2,
                         .rows = made.rows,
@@ -347,8 +347,10 @@ static kd_status draw_visits(const char *folder, const tree_levels *levels) {
         row->parts[0] = levels->levels[l].intersected;
         row->mark = levels->levels[l].expected;
     }
-    const bars drawn = {.title = "Nodes that a line meets; the mark: expected",
-                        .unit = "",
+    const bars drawn = {.title = "Nodes that a line through the box intersects",
+                        .unit = "nodes per line",
+                        .mark_name = "predicted from the surface areas of their boxes",
+                        .part_names = {"counted, mean of random lines"},
                         .part_count = 1,
                         .rows = made.rows,
                         .row_count = made.count};
@@ -358,9 +360,9 @@ static kd_status draw_visits(const char *folder, const tree_levels *levels) {
 static kd_status draw_leaves(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
     for (uint32_t i = 0; i < LEAF_SIZES; ++i)
-        add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " and more")->parts[0] =
+        add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " triangles or more")->parts[0] =
             (double)levels->leaf_sizes[i];
-    const bars drawn = {.title = "Leaves by their triangles",
+    const bars drawn = {.title = "Leaves by their number of triangles",
                         .unit = "leaves",
                         .part_count = 1,
                         .rows = made.rows,

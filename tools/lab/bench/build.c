@@ -50,7 +50,8 @@ static kd_status on_cpu(const bench_request *request, const bench_model *model, 
                         const tritree_builder *builder, const build_base *base) {
     bench_row row = new_row(request, model, setting, builder->name, "cpu");
     row.bytes = builder->scratch_bytes(model->input.triangle_count);
-    bench_row widen = new_row(request, model, setting, "wide form", "cpu");
+    bench_row widen = new_row(request, model, setting, builder->name, "cpu");
+    widen.bench = "widen";
     for (int run = 0; run < row.runs; ++run) {
         tritree tree;
         KD_TRY(tritree_open(&tree, &model->input, &settings[setting].options, builder->name, NULL));
