@@ -114,8 +114,9 @@ typedef struct kd_render_options {
                         sample weights +-1.145. Filters are importance-sampled, so pixels are
                         independent. "light" and "debug" support the box only */
     float frame;     /* time, in frames, at which an animated scene is evaluated */
-    float shutter;   /* exposure time from `frame` on, in frames: a moving camera blurs the image;
-                        0: none. Not supported by "light" and "debug" */
+    float shutter; /* exposure time from `frame` on, in frames: moving objects and cameras blur the
+                      image; 0: none. If objects move, the scene's files are read again at up to
+                      64 times, and more for more than 64 samples */
     float clamp; /* "path": limit on what indirect light (scattered more than once) adds to a sample
                     at each surface, W/(sr m^2) in the brightest channel: less noise, but biased
                     (darker). 0: off */

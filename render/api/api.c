@@ -132,12 +132,12 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
     *rendered = NULL;
     kd_render_options taken;
     KD_TRY(take_options(&taken, options));
+    camera ends[2];
+    KD_TRY(scene_cameras_at(scene->held, &taken, NULL, ends));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     listener listener_out;
     listen_to(&listener_out, progress, context);
-    camera ends[2];
-    scene_cameras_at(scene->held, &taken, ends);
     scene_set_cameras(scene->held, &ends[0], &ends[1]);
     kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &listener_out.job);

@@ -1,31 +1,22 @@
 /* Implementation of render.h on a single device or rank: trees, integrator, samples, saving. */
 #include "render/api/render.h"
-#include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/instances.h"
 #include "core/device/device.h"
-#include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "render/api/omissions.h"
+#include "render/api/render_trees.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
+#include "render/frame/shutter.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
 #include <stdio.h>
-
-static tritree_options tree_options(const kd_render_options *options) {
-    tritree_options tree_options = tritree_options_default();
-    tree_options.traversal_cost = options->sah_traversal_cost;
-    tree_options.intersect_cost = options->sah_intersect_cost;
-    tree_options.empty_factor = options->sah_empty_factor;
-    return tree_options;
-}
 
 kd_status render_choose_device(device *out, const kd_render_options *options) {
     device place;
@@ -61,102 +52,10 @@ bool render_is_on_devices(const kd_render_options *options) {
     return all;
 }
 
-static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *options,
-                            const char *builder, job_control *job) {
-    const tritree_input input = {view->mesh.positions, view->mesh.triangles,
-                                 view->mesh.position_count, view->mesh.triangle_count};
-    return tritree_open(tree, &input, options, builder, job);
-}
-
 /* Logs the out-of-memory error and the fallback, and clears the error. */
 static void say_retreat(const char *from, const char *to) {
     log_message(LOG_WARNING, "%s: %s; using %s instead", from, kd_last_error(), to);
     status_clear();
-}
-
-/* A tree to be built on the host or, if `device_frame` is not NULL, on a device. */
-typedef struct expected_tree {
-    frame_cuda *device_frame;
-    tritree *tree;
-    const scene_view *view;
-    const kd_render_options *options;
-    tritree_options tree_options;
-    const char *builder; /* out: the builder used */
-    job_control *job;
-} expected_tree;
-
-/* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
-   device if there is one. */
-static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
-    expected_tree *tree = (expected_tree *)context;
-    kd_status status = KD_OK;
-    if (row) {
-        tree->builder = row->name;
-        status = frame_cuda_place_scene(tree->device_frame, tree->view, NULL, &tree->tree_options,
-                                        row->name, tree->tree);
-        if (status != KD_ERROR_MEMORY) return status;
-        tritree_close(tree->tree);
-        frame_cuda_remove_scene(tree->device_frame);
-        return status;
-    }
-    const tritree_builder *builder = NULL;
-    KD_TRY(tritree_builder_choose(&builder, tree->options->builder));
-    tree->builder = builder->name;
-    KD_TRY(build_here(tree->tree, tree->view, &tree->tree_options, builder->name, tree->job));
-    if (tree->device_frame)
-        KD_TRY(frame_cuda_place_scene(tree->device_frame, tree->view, tree->tree,
-                                      &tree->tree_options, NULL, NULL));
-    return KD_OK;
-}
-
-static kd_status build_tree(const char **builder, frame_cuda *device_frame, tritree *tree,
-                            const scene_view *view, const kd_render_options *options,
-                            job_control *job) {
-    expected_tree expected_tree = {device_frame,          tree, view, options,
-                                   tree_options(options), "",   job};
-    const kd_status status =
-        device_frame
-            ? tritree_build_by_turns(options->builder, view->mesh.position_count,
-                                     view->mesh.triangle_count, attempt_tree, &expected_tree)
-            : attempt_tree(&expected_tree, NULL);
-    *builder = expected_tree.builder;
-    return status;
-}
-
-/* Trees that rays traverse. */
-typedef struct render_trees {
-    tritree plain;
-    instance_trees instances;
-} render_trees;
-
-/* Builds the trees of instanced meshes, always on the host. */
-static kd_status build_instance(instance_trees *out, scene_view *view,
-                                const kd_render_options *options, job_control *job) {
-    const tritree_options build_options = tree_options(options);
-    const tritree_input all = {view->mesh.positions, view->mesh.triangles,
-                               view->mesh.position_count, view->mesh.stored_count};
-    const char *builder = tritree_builder_find(options->builder) ? options->builder : "auto";
-    return instance_trees_open(out, &view->instances, &all, &build_options, builder, job);
-}
-
-static kd_status make_tree(render_result *out, frame_cuda *device_frame, render_trees *trees,
-                           scene_view *view, const kd_render_options *options, job_control *job) {
-    const char *builder = "";
-    tritree *tree = &trees->plain;
-    job_stage_begin(job, "build", view->mesh.stored_count);
-    kd_status status = build_instance(&trees->instances, view, options, job);
-    if (status == KD_OK) status = build_tree(&builder, device_frame, tree, view, options, job);
-    if (status != KD_OK) {
-        job_stage_end(job);
-        return status_pass(status, __FILE__, __LINE__, "build_tree");
-    }
-    view->tree = tritree_get_view(tree);
-    strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
-    out->tree = tree->statistics;
-    job_stage_begin(job, "hash", 0);
-    out->tree_hash = tritree_hash(tree);
-    job_stage_end(job);
-    return KD_OK;
 }
 
 /* The rows are the axes right, up and back, so the camera looks along its -z axis. The matrix is
@@ -188,7 +87,7 @@ static kd_status develop(render_result *out, const film *film, const frame *fram
         out->picture.whole_width = frame->options->width;
         out->picture.whole_height = frame->options->height;
     }
-    write_camera_matrix(out->picture.world_to_camera, &frame->view, frame->scene->origin);
+    write_camera_matrix(out->picture.world_to_camera, &out->view, frame->scene->origin);
     memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
     out->samples_done = (int32_t)film_min_samples(film);
     out->picture.samples_per_pixel = out->samples_done;
@@ -255,25 +154,18 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
-/* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
-   result. */
-static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                       film *film, const render_saving *saving, bool camera_is_default) {
-    const render_keeping *keeping = saving->keeping;
+static kd_status set_background(image_background *out, scene_view *view,
+                                const kd_render_options *options) {
+    if (strcmp(options->background, "environment") == 0) return KD_OK;
+    KD_TRY(image_background_read(out, options->background));
+    view->environment.hidden = 1;
+    return KD_OK;
+}
+
+/* Prepares the integrator and takes the samples up to frame->sample_end. */
+static kd_status take(render_result *out, frame *frame, film *film) {
     ranks *comm = frame->comm;
-    KD_TRY(shared_frame_agree(
-        comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
-    if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
-        frame->view =
-            room_camera(view, (float)frame->options->width / (float)frame->options->height);
-        log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
-    }
-    out->view = frame->view;
     const integrator *integrator = frame->integrator;
-    if (integrator->identify) KD_TRY(integrator->identify(frame));
-    if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));
-    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, film));
-    if (keeping->resume) KD_TRY(shared_frame_resume(comm, frame, film));
     const kd_status prepared = integrator->prepare ? integrator->prepare(frame) : KD_OK;
     kd_status status = shared_frame_agree(comm, prepared);
     if (status == KD_OK)
@@ -284,6 +176,79 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     job_stage_begin(frame->job, "free", 0);
     if (integrator->close) integrator->close(frame);
     job_stage_end(frame->job);
+    return status;
+}
+
+/* Replaces scene and trees by those at another frame. */
+static kd_status move_scene(render_result *out, render_trees *trees, scene_view *view, frame *frame,
+                            const scene *first, double at) {
+    if (frame->device_frame) frame_cuda_remove_scene(frame->device_frame);
+    render_trees_close(trees);
+    KD_TRY(scene_open_at(&trees->moved, first, at, frame->job));
+    *view = scene_get_view(trees->moved);
+    KD_TRY(set_background(&out->background, view, frame->options));
+    return render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job);
+}
+
+/* As take, for all samples, in slices at different times (shutter.h). */
+static kd_status take_slices(render_result *out, render_trees *trees, scene_view *view,
+                             frame *frame, film *film, const scene *first) {
+    const kd_render_options *options = frame->options;
+    const camera begin = frame->view, end = frame->view_end;
+    const uint32_t samples = frame_end(frame);
+    kd_status status = KD_OK;
+    frame->moves = false;
+    for (bool over = false; !over && status == KD_OK && film_min_samples(film) < samples;) {
+        const shutter_slice slice = shutter_slice_of(options->seed, film_min_samples(film));
+        const double at = (double)options->frame + (double)options->shutter * (double)slice.time;
+        if (scene_moves(first)) KD_TRY(move_scene(out, trees, view, frame, first, at));
+        frame->view = frame->view_end = camera_between(&begin, &end, slice.time);
+        frame->sample_end = slice.end;
+        status = take(out, frame, film);
+        over = frame->on_target || film_min_samples(film) < frame_end(frame) ||
+               frame_is_over(frame, slice.end);
+    }
+    return status;
+}
+
+/* The scene at the end of the exposure is part of the state's identity. */
+static kd_status identify(frame *frame, const scene *first, bool stored) {
+    const double end = (double)frame->options->frame + (double)frame->options->shutter;
+    uint64_t ending = 0;
+    if (stored && scene_moves(first)) {
+        scene *last = NULL;
+        KD_TRY(scene_open_at(&last, first, end, frame->job));
+        const scene_view view = scene_get_view(last);
+        ending = scene_hash(&view);
+        scene_close(last);
+    }
+    state_identify(frame, ending);
+    return KD_OK;
+}
+
+/* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
+   result. */
+static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
+                       film *film, const render_saving *saving, const scene *scene) {
+    const render_keeping *keeping = saving->keeping;
+    const bool sliced = render_is_sliced(scene, frame->options);
+    ranks *comm = frame->comm;
+    KD_TRY(shared_frame_agree(comm, render_trees_open(out, frame->device_frame, trees, view,
+                                                      frame->options, frame->job)));
+    if (scene_camera_is_default(scene) && view->instances.count == 0 && room_camera_is_room(view)) {
+        frame->view =
+            room_camera(view, (float)frame->options->width / (float)frame->options->height);
+        frame->view_end = frame->view;
+        log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
+    }
+    out->view = frame->view;
+    if (frame->integrator->identify) KD_TRY(frame->integrator->identify(frame));
+    if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));
+    if (sliced) KD_TRY(identify(frame, scene, keeping->state != NULL));
+    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, film));
+    if (keeping->resume) KD_TRY(shared_frame_resume(comm, frame, film));
+    const kd_status status =
+        sliced ? take_slices(out, trees, view, frame, film, scene) : take(out, frame, film);
     return keep_state(saving, frame, film, status);
 }
 
@@ -354,21 +319,13 @@ static void count_parts(render_result *out, const scene_view *view) {
     out->light_node_count = view->light_tree.node_count;
 }
 
-static kd_status set_background(image_background *out, scene_view *view,
-                                const kd_render_options *options) {
-    if (strcmp(options->background, "environment") == 0) return KD_OK;
-    KD_TRY(image_background_read(out, options->background));
-    view->environment.hidden = 1;
-    return KD_OK;
-}
-
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
     int32_t crop[4];
     memset(out, 0, sizeof *out);
     KD_TRY(render_request_check(options, crop));
-    KD_TRY(render_scene_check(scene, options));
+    KD_TRY(render_scene_check(scene, options, keeping->comm));
     out->device_used = *device;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
@@ -402,7 +359,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_distributed(&frame));
     if (!frame.comm || frame.comm->rank == 0) omissions_report(&view, frame.integrator);
-    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
+    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene);
     if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
@@ -414,8 +371,7 @@ done:
     job_stage_begin(job, "free", 0);
     frame_cuda_close(&device_frame);
     film_close(&negative);
-    tritree_close(&trees.plain);
-    instance_trees_close(&trees.instances);
+    render_trees_close(&trees);
     job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;

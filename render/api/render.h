@@ -37,7 +37,11 @@ typedef struct render_result {
 /* Checks the options, and sets `crop` to the rectangle that they select. */
 kd_status render_request_check(const kd_render_options *options, int32_t crop[4]);
 /* Rejects scenes with features that the integrator does not support. */
-kd_status render_scene_check(const scene *scene, const kd_render_options *options);
+kd_status render_scene_check(const scene *scene, const kd_render_options *options,
+                             const ranks *comm);
+/* Returns true if all pixels take a sample at the same time (shutter.h): because something other
+   than the camera moves, or because the integrator needs a camera at rest. */
+bool render_is_sliced(const scene *scene, const kd_render_options *options);
 
 /* What to save of a rendering that may be interrupted, and how to resume it. */
 typedef struct render_keeping {

@@ -35,15 +35,28 @@ kd_status render_request_check(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-kd_status render_scene_check(const scene *scene, const kd_render_options *options) {
+bool render_is_sliced(const scene *scene, const kd_render_options *options) {
+    const bool rests = integrator_find(options->integrator)->box_alone;
+    return options->shutter > 0 && (scene_moves(scene) || (rests && scene_camera_moves(scene)));
+}
+
+kd_status render_scene_check(const scene *scene, const kd_render_options *options,
+                             const ranks *comm) {
     const integrator *integrator = integrator_find(options->integrator);
-    KD_REQUIRE(!integrator->box_alone || !scene_camera_moves(scene), KD_ERROR_USAGE,
-               "integrator %s does not support a camera that moves while the shutter is open; set "
-               "--shutter 0",
-               integrator->name);
-    KD_REQUIRE(!(options->shutter > 0) || !scene_moves(scene), KD_ERROR_USAGE,
-               "--shutter is %g frames, but meshes, instances or lights are animated: only the "
-               "camera supports motion blur; set --shutter 0",
+    const bool sliced = render_is_sliced(scene, options);
+    KD_REQUIRE(
+        !sliced || !ranks_shared(comm), KD_ERROR_USAGE,
+        "--shutter is %g frames: motion blur of objects, or by integrator light, runs on one "
+        "device; set one --device, without mpirun, or --shutter 0",
+        (double)options->shutter);
+    KD_REQUIRE(
+        !sliced || !scene_moves(scene) || scene_frame(scene) == (double)options->frame,
+        KD_ERROR_USAGE,
+        "--shutter is %g frames, but the scene was opened at frame %g, not %g: open it again",
+        (double)options->shutter, scene_frame(scene), (double)options->frame);
+    KD_REQUIRE(!sliced || !scene_moves(scene) || !options->photon_map, KD_ERROR_USAGE,
+               "--shutter is %g frames, but a photon map holds the light of one time; omit "
+               "--photon-map, or set --shutter 0",
                (double)options->shutter);
     const uint32_t count = scene_instance_count(scene);
     KD_REQUIRE(

@@ -69,6 +69,10 @@ uint64_t film_picture_bytes(uint64_t pixels);
 /* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
 uint64_t state_identity(const frame *frame);
 
+/* Sets frame->identity, before the scene and the camera change from sample to sample. `ending`:
+   hash of the scene at the end of the exposure. */
+void state_identify(frame *frame, uint64_t ending);
+
 /* Writes to a temporary file, then renames it. */
 kd_status state_write(const char *path, const frame *frame, const film *film);
 

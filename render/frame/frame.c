@@ -52,6 +52,11 @@ int32_t integrator_samples(const integrator *integrator, const kd_render_options
     return integrator->batches_max ? options->passes * options->batches : options->passes;
 }
 
+uint32_t frame_end(const frame *frame) {
+    const uint32_t samples = (uint32_t)integrator_samples(frame->integrator, frame->options);
+    return frame->sample_end && frame->sample_end < samples ? frame->sample_end : samples;
+}
+
 pixel_view integrator_view(const frame *frame) {
     pixel_view view;
     view.scene = frame->scene;
@@ -381,6 +386,7 @@ bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *
 kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
     frame->integrator = integrator;
     const uint32_t samples = (uint32_t)integrator_samples(integrator, frame->options);
+    const uint32_t end = frame_end(frame);
     const int64_t pixels = (int64_t)film->width * film->height;
     tile_pass tiles = {.frame = frame,
                        .film = film,
@@ -391,14 +397,15 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
     pass->samples = samples;
     pass->begin = film_min_samples(film);
     pass->batch = UINT32_MAX;
-    if (frame->keeper && frame->keeper->every_seconds > 0)
+    if (frame->keeper && frame->keeper->every_seconds > 0 && !(frame->pause > 0))
         frame->pause = timing_now() + frame->keeper->every_seconds;
     if (!integrator->pass && !frame->begin_batch)
         job_stage_begin(frame->job, "render", pixels * samples);
     job_advance(frame->job, pixels * pass->begin);
     if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
-    while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
+    while (pass->begin < end && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
         pass->count = frame_pass_count(frame, pass, pass_unseen(frame, film));
+        if (pass->count > end - pass->begin) pass->count = end - pass->begin;
         KD_TRY_GOTO(frame_pass_prepare(frame, film, pass));
         /* do not mix samples of a truncated map into the film */
         if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;

@@ -56,8 +56,12 @@ typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
     const struct integrator *integrator;
-    camera view, view_end;         /* at shutter opening and, if `moves`, at shutter closing */
-    bool moves;                    /* the camera moves while the shutter is open */
+    camera view, view_end; /* at shutter opening and, if `moves`, at shutter closing */
+    bool moves;            /* the camera moves while the shutter is open */
+    uint32_t sample_end;   /* frame_run ends before this sample; 0: after the last */
+    /* hashes of scene and options for state files, if those of the frame change while it is
+       rendered; 0: they do not (state_identify) */
+    uint64_t identity[2];
     void *state;                   /* private data of the integrator, e.g. photon maps */
     double carried[FRAME_CARRIED]; /* private numbers of the integrator, saved for resuming;
                                       initially 0 */
@@ -160,6 +164,8 @@ uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view 
                                  const kd_render_options *options);
 /* Number of samples per pixel: options->passes times batches, or options->spp. */
 int32_t integrator_samples(const integrator *integrator, const kd_render_options *options);
+/* Returns the number of the sample before which frame_run ends. */
+uint32_t frame_end(const frame *frame);
 /* Returns the view of the frame that samples use. In device code, the kernel replaces `scene` by
    the copy on the device. */
 pixel_view integrator_view(const frame *frame);

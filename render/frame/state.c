@@ -57,8 +57,8 @@ static state_header header_of(const frame *frame, const film *film) {
     memcpy(made.magic, state_magic, sizeof made.magic);
     made.version = STATE_VERSION;
     made.program = text_hash(0, kd_version());
-    made.scene = scene_hash(frame->scene);
-    made.options = options_hash(frame);
+    made.scene = frame->identity[0] ? frame->identity[0] : scene_hash(frame->scene);
+    made.options = frame->identity[1] ? frame->identity[1] : options_hash(frame);
     const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
     memcpy(made.crop, crop, sizeof crop);
     const uint64_t counts[8] = {
@@ -70,6 +70,12 @@ static state_header header_of(const frame *frame, const film *film) {
     memcpy(made.watts, watts, sizeof watts);
     memcpy(made.carried, frame->carried, sizeof made.carried);
     return made;
+}
+
+void state_identify(frame *frame, uint64_t ending) {
+    const uint64_t hash = scene_hash(frame->scene);
+    frame->identity[0] = hash_combine(hash, &ending, sizeof ending);
+    frame->identity[1] = options_hash(frame);
 }
 
 uint64_t state_identity(const frame *frame) {
@@ -110,7 +116,7 @@ static kd_status check(const file_view *file, const char *path, const state_head
                "one, or start again",
                path);
     KD_REQUIRE(header->scene == expected->scene, KD_ERROR_INPUT,
-               "%s: the state belongs to another scene", path);
+               "%s: the state belongs to another scene, or to another time of it", path);
     KD_REQUIRE(header->options == expected->options &&
                    memcmp(header->crop, expected->crop, sizeof header->crop) == 0,
                KD_ERROR_INPUT,

@@ -319,10 +319,9 @@ static void omit_empty_maps(photon_options *options, const frame *frame) {
    first launch to allocate the sample buffers, since the samples take precedence when memory is
    short. */
 static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pass) {
-    const uint32_t passes = (uint32_t)integrator_samples(frame->integrator, frame->options);
     const bool timed = frame->deadline > 0 || (frame->job && frame->job->deadline > 0);
     if (!frame->device_frame || !frame->options->maps_ahead || !state->has_capacity || timed ||
-        frame->maps_cut || pass + 1 >= passes)
+        frame->maps_cut || pass + 1 >= frame_end(frame))
         return;
     if (ranks_shared(frame->comm) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;

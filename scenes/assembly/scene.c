@@ -85,10 +85,12 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     return KD_OK;
 }
 
-kd_status scene_assemble(scene **out, scene_draft *draft, const kd_render_options *options) {
+kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
+                         const kd_render_options *options) {
     scene *made = NULL;
     *out = NULL;
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->textures.lender = lender ? &lender->textures : NULL;
     made->photon_map = draft->photon_map;
     draft->photon_map = NULL;
     const kd_status status = scene_assemble_parts(made, draft, options);
@@ -196,31 +198,58 @@ kd_status scene_open_lit(scene **out, const char *path, const char *environment,
     return copy_all(out, scene_open_instanced(out, path, environment, options, job));
 }
 
-kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
-                               kd_render_options *options, job_control *job) {
+static kd_status read_draft(scene_draft *draft, const scene_source *from,
+                            kd_render_options *options, job_control *job) {
+    const char *path = from->path;
+    if (from->text) {
+        const describe_source source = {path, mesh_load, from->meshes, from->mesh_count};
+        KD_TRY(describe_json_parse(draft, from->text, from->bytes, &source, options, job));
+    } else if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path)) {
+        KD_TRY(describe_json_read(draft, path, options, job));
+    } else {
+        KD_TRY(draft_mesh(draft, path, options, job));
+        options->exposure = NAN;
+    }
+    if (from->environment) KD_TRY(replace_sky(draft, from->environment));
+    return KD_OK;
+}
+
+kd_status scene_open_source(scene **out, const scene_source *from, kd_render_options *options,
+                            job_control *job) {
     scene_draft draft;
     path_scope scope;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
-    path_scope_begin(&scope, path, options->allow_outside);
+    path_scope_begin(&scope, from->path, options->allow_outside);
     job_stage_begin(job, "load", 0);
-    if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
-        KD_TRY_GOTO(describe_json_read(&draft, path, options, job));
-    else {
-        KD_TRY_GOTO(draft_mesh(&draft, path, options, job));
-        options->exposure = NAN;
-    }
-    if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
+    KD_TRY_GOTO(read_draft(&draft, from, options, job));
     job_stage_begin(job, "load", 0); /* restart the stage: the mesh readers have ended it */
-    status = scene_assemble(out, &draft, options);
+    status = scene_assemble(out, &draft, from->lender, options);
     if (status == KD_ERROR_INPUT)
-        status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
+        status_fail(status, __FILE__, __LINE__, "%s: %s", from->path, kd_last_error());
 done:
     path_scope_end(&scope);
     scene_draft_close(&draft);
     job_stage_end(job);
     return status;
+}
+
+/* Opens the scene. One that moves keeps what it was read from, for scene_open_at. */
+static kd_status open_first(scene **out, const scene_source *from, kd_render_options *options,
+                            job_control *job) {
+    KD_TRY(scene_open_source(out, from, options, job));
+    const kd_status status = (*out)->moves ? scene_source_keep(*out, from) : KD_OK;
+    if (status == KD_OK) return KD_OK;
+    scene_close(*out);
+    *out = NULL;
+    return status_pass(status, __FILE__, __LINE__, "scene_source_keep");
+}
+
+kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
+                               kd_render_options *options, job_control *job) {
+    const scene_source source = {.path = path, .environment = environment, .options = *options};
+    return open_first(out, &source, options, job);
 }
 
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
@@ -234,38 +263,29 @@ kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, c
                                 const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
                                 kd_render_options *options, job_control *job) {
     static const char name[] = "description";
-    describe_source source = {name, mesh_load, meshes, caller_mesh_count};
+    scene_source source = {.path = name,
+                           .text = text,
+                           .bytes = bytes,
+                           .meshes = meshes,
+                           .mesh_count = caller_mesh_count,
+                           .options = *options};
     char *path = NULL;
-    scene_draft draft;
-    path_scope scope;
-    bool scoped = false;
-    kd_status status = KD_OK;
-    memset(&draft, 0, sizeof draft);
     *out = NULL;
-    job_stage_begin(job, "load", 0);
     if (folder) {
         const size_t capacity = strlen(folder) + sizeof name + 1;
-        KD_TRY_GOTO(KD_RESERVE(path, capacity));
+        KD_TRY(KD_RESERVE(path, capacity));
         snprintf(path, capacity, "%s/%s", folder, name);
         source.path = path;
     }
-    path_scope_begin(&scope, source.path, options->allow_outside);
-    scoped = true;
-    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, job));
-    status = scene_assemble(out, &draft, options);
-    if (status == KD_ERROR_INPUT)
-        status_fail(status, __FILE__, __LINE__, "%s: %s", source.path, kd_last_error());
-done:
-    if (scoped) path_scope_end(&scope);
-    scene_draft_close(&draft);
+    const kd_status status = open_first(out, &source, options, job);
     memory_free(path);
-    job_stage_end(job);
     return status;
 }
 
 void scene_close(scene *owned) {
     if (!owned) return;
     mesh_close(&owned->geometry);
+    scene_source_close(owned->source);
     memory_free(owned->keys);
     memory_free(owned->parts);
     memory_free(owned->shapes);
@@ -346,12 +366,29 @@ bool scene_camera_moves(const scene *scene) {
     return memcmp(&scene->view, &scene->view_end, sizeof scene->view) != 0;
 }
 
-void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]) {
-    ends[0] = ends[1] = scene->described;
-    if (scene->key_count == 0) return;
+/* Returns true if the camera is an object of the mesh file, which may move. */
+static bool camera_may_move(const scene *scene, const kd_render_options *options, bool named) {
+    return scene->moves && options->shutter > 0 && scene->geometry.camera_count &&
+           (named || (scene->key_count == 0 && !scene->view_is_default));
+}
+
+kd_status scene_cameras_at(const scene *from, const kd_render_options *options, const char *name,
+                           camera ends[2]) {
     const double frame = (double)options->frame, end = frame + (double)options->shutter;
-    ends[0] = keyframes_camera(scene->keys, scene->key_count, frame);
-    ends[1] = keyframes_camera(scene->keys, scene->key_count, end);
+    ends[0] = ends[1] = from->described;
+    if (from->key_count && !name) {
+        ends[0] = keyframes_camera(from->keys, from->key_count, frame);
+        ends[1] = keyframes_camera(from->keys, from->key_count, end);
+    }
+    if (name) KD_TRY(scene_find_camera(from, name, &ends[0]));
+    if (name) ends[1] = ends[0];
+    if (!camera_may_move(from, options, name)) return KD_OK;
+    scene *later = NULL;
+    KD_TRY(scene_open_at(&later, from, end, NULL));
+    ends[1] = later->described;
+    const kd_status status = name ? scene_find_camera(later, name, &ends[1]) : KD_OK;
+    scene_close(later);
+    return status;
 }
 
 void scene_set_cameras(scene *scene, const camera *begin, const camera *end) {

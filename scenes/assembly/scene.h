@@ -44,6 +44,11 @@ kd_status scene_copy_instances(scene *scene);
 kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
                                kd_render_options *options, job_control *job);
 
+/* Opens the scene of the same files at another frame, for motion blur. Textures are shared with
+   `from`, which must be closed later. Instances are expanded, and glass is solid, as in `from`.
+   Returns KD_ERROR_USAGE if `from` does not move, and KD_ERROR_INPUT if its origin would differ. */
+kd_status scene_open_at(scene **out, const scene *from, double frame, job_control *job);
+
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
 scene_view scene_get_view(const scene *scene);
 /* Returns the origin, three doubles: what was subtracted from all positions in the scene's files.
@@ -54,13 +59,17 @@ camera scene_camera(const scene *scene);
 camera scene_camera_end(const scene *scene);
 /* Returns true if these two cameras differ. */
 bool scene_camera_moves(const scene *scene);
-/* Computes the cameras at options->frame and options->shutter frames later, by interpolating the
-   camera's keyframes. Without keyframes, both are the scene's camera. */
-void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]);
+/* Computes the cameras at options->frame and options->shutter frames later: the scene's camera, or
+   that of the mesh file called `name` (scene_find_camera) if that is not NULL, at both times.
+   Returns KD_ERROR_USAGE if there is no such camera. */
+kd_status scene_cameras_at(const scene *scene, const kd_render_options *options, const char *name,
+                           camera ends[2]);
 void scene_set_cameras(scene *scene, const camera *begin, const camera *end);
 /* Returns true if something other than the camera has keyframes, so that each frame needs a scene
    of its own. */
 bool scene_moves(const scene *scene);
+/* Returns the frame at which a scene that moves was opened. */
+double scene_frame(const scene *scene);
 /* Replaces the camera; options of the command line take precedence over the file. */
 void scene_set_camera(scene *scene, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list

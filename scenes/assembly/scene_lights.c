@@ -207,7 +207,7 @@ static kd_status load_sky(scene *scene, const scene_draft *draft) {
     KD_TRY(texture_store_load(in));
     const texture_image *image = &in->images[in->view_images[*index]];
     KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->message);
-    if (draft->sky_equal_area) KD_TRY(turn_equal_area(in, *index));
+    if (draft->sky_equal_area && !image->borrowed) KD_TRY(turn_equal_area(in, *index));
     return KD_OK;
 }
 

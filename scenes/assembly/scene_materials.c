@@ -179,6 +179,7 @@ kd_status scene_build_materials(scene *scene) {
 
 kd_status scene_take_glass(scene *scene) {
     const mesh *geometry = &scene->geometry;
+    scene->solid_glass = true;
     for (uint32_t i = 0; i < geometry->material_count; ++i) {
         if (!geometry->materials[i].may_be_glass) continue;
         if (scene->materials[i].flags & MATERIAL_THIN) { /* glTF: the roughness is kept */

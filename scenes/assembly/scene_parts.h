@@ -45,6 +45,7 @@ typedef struct texture_image {
     uint32_t samples; /* per texel of `bytes` */
     bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
+    bool borrowed;      /* the texels belong to the store's lender */
     bool loaded;        /* false: not read, or replaced by the neutral texel */
     uint64_t unreal;    /* numbers of the file that are not finite */
     bool ranged;        /* the range of the values has been changed (texture_change_range) */
@@ -66,6 +67,9 @@ typedef struct texture_store {
     float *curve; /* owned; texture_view.curve of all views, or NULL if none needs it */
     /* limit for all images together, in bytes; 0: a quarter of the machine's memory */
     uint64_t budget;
+    /* Another store, or NULL: its images of the same file and role are used instead of reading the
+       file again. It must stay open for longer. */
+    const struct texture_store *lender;
 } texture_store;
 
 typedef struct texture_request {
@@ -86,6 +90,10 @@ kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width
    that cannot be used. Returns KD_ERROR_MEMORY before reading anything if all images together
    exceed the budget. */
 kd_status texture_store_load(texture_store *store);
+/* scene_source.c: takes the images that the lender has read, with their texels. */
+void texture_store_borrow(texture_store *store);
+bool texture_image_is(const texture_image *image, const char *path, texture_role role,
+                      const float factor[4]);
 /* Replaces the bytes of an image by the floats that `view` decodes them to. */
 kd_status texture_make_floats(texture_image *image, const texture_view *view);
 /* scene_texture_range.c: returns true if the request changes the range of the values, which takes
@@ -118,6 +126,18 @@ void texture_keep_light(texture_image *image, float *to, uint64_t stride, const 
                         uint64_t count);
 void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
+/* What a scene is read from. */
+typedef struct scene_source {
+    const char *path; /* of the file; with `text`, its name in errors */
+    const char *text; /* a description in memory of `bytes` bytes, or NULL */
+    uint64_t bytes;
+    const kd_scene_mesh *meshes; /* that `text` may name */
+    uint64_t mesh_count;
+    const char *environment;   /* replaces the environment of the file, or NULL */
+    kd_render_options options; /* before reading */
+    const scene *lender;       /* shares its textures, or NULL */
+} scene_source;
+
 struct scene {
     /* world space; the first plain_count triangles are in no shape, those of the shapes follow */
     mesh geometry;
@@ -149,14 +169,25 @@ struct scene {
     uint32_t key_count;
     bool moves; /* something other than the camera has keyframes */
     bool view_is_default;
-    char *photon_map; /* path in the options of the description, or NULL */
+    bool solid_glass;     /* scene_take_glass was called */
+    scene_source *source; /* owned with all it points to, but not the lender; NULL: not kept */
+    char *photon_map;     /* path in the options of the description, or NULL */
 };
 
 /* Creates a scene from the draft, takes ownership of the draft's parts, and computes everything
    derived from them. */
-kd_status scene_assemble(scene **out, scene_draft *draft, const kd_render_options *options);
+/* `lender`: a scene whose images are shared (texture_store.lender), or NULL. */
+kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
+                         const kd_render_options *options);
 /* The same into a zeroed scene. The caller must close it whatever the status. */
 kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options);
+
+/* Reads and assembles the scene. On return `options` holds the values of the file. */
+kd_status scene_open_source(scene **out, const scene_source *from, kd_render_options *options,
+                            job_control *job);
+/* scene_source.c: keeps a copy of the source in the scene, for scene_open_at. */
+kd_status scene_source_keep(scene *scene, const scene_source *from);
+void scene_source_close(scene_source *owned); /* accepts NULL */
 
 /* scene_instances.c: takes over the draft's shapes and placements. Needs the geometry. */
 kd_status scene_take_instances(scene *scene, scene_draft *draft);

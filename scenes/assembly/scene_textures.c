@@ -16,9 +16,7 @@ enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* limits of an image *
 static kd_status add_image(texture_store *store, const char *path, texture_role role,
                            const float factor[4], uint32_t *index) {
     for (uint32_t i = 0; path && i < store->image_count; ++i)
-        if (store->images[i].path && store->images[i].role == role &&
-            memcmp(store->images[i].factor, factor, sizeof store->images[i].factor) == 0 &&
-            strcmp(store->images[i].path, path) == 0) {
+        if (texture_image_is(&store->images[i], path, role, factor)) {
             *index = i;
             return KD_OK;
         }
@@ -326,7 +324,7 @@ static kd_status check_budget(texture_reading *reading) {
     const texture_image *largest = NULL;
     for (uint32_t i = 0; i < store->image_count; ++i) {
         const texture_image *image = &store->images[i];
-        if (image->loaded || image->status == KD_OK) kept += image->kept;
+        if (!image->borrowed && (image->loaded || image->status == KD_OK)) kept += image->kept;
         if (image->loaded || image->status != KD_OK) continue;
         if (image->passing > passing) passing = image->passing;
         if (image->kept + image->passing <= texels) continue;
@@ -421,6 +419,7 @@ static kd_status make_curve(texture_store *store, texture_view *view) {
 }
 
 kd_status texture_store_load(texture_store *store) {
+    texture_store_borrow(store);
     KD_TRY(read_all(store));
     for (uint32_t i = 0; i < store->image_count; ++i) {
         texture_image *image = &store->images[i];
@@ -470,6 +469,7 @@ kd_status texture_make_floats(texture_image *image, const texture_view *view) {
 void texture_store_close(texture_store *owned) {
     for (uint32_t i = 0; i < owned->image_count; ++i) {
         memory_free(owned->images[i].path);
+        if (owned->images[i].borrowed) continue;
         memory_free(owned->images[i].bytes);
         memory_free(owned->images[i].floats);
     }

@@ -4,6 +4,7 @@
 #include <kandela/status.h>
 #include <kandela/version.h>
 
+#include "api/moving_box.h"
 #include "test.h"
 #include <unistd.h>
 
@@ -133,6 +134,26 @@ static void test_parse(void **state) {
     assert_non_null(strstr(kd_last_error(), "vertex index 5; the mesh has 5"));
 }
 
+/* The arrays may change after the scene is opened. */
+static void test_blur(void **state) {
+    (void)state;
+    kd_render_options options;
+    kd_scene *opened = moving_open(&options);
+    const uint64_t shut = moving_hash(opened, &options);
+    options.shutter = 6;
+    const uint64_t open = moving_hash(opened, &options);
+    assert_int_equal(moving_hash(opened, &options), open);
+    assert_true(open != shut);
+    options.shutter = 0;
+    assert_int_equal(moving_hash(opened, &options), shut);
+    kd_image *image = NULL;
+    options.shutter = 1;
+    options.frame = 2;
+    assert_int_equal(kd_render(&image, opened, &options, NULL, NULL), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "was opened at frame 1, not 2"));
+    kd_scene_close(opened);
+}
+
 static void test_cancel(void **state) {
     (void)state;
     kd_render_options options;
@@ -250,9 +271,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_render),   cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_photons),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_render),  cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_blur),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_photons), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

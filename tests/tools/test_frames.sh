@@ -42,12 +42,6 @@ expect_different open0002.pfm k0002.pfm
 expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm
 expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
 expect_equal late0009.pfm last.pfm
-expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
-expect_says err "does not support a camera that moves"
-# only the motion of the camera can be blurred
-expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm
-expect_says err "meshes, instances or lights are animated"
-expect_true "no picture is written after an error" test ! -e refused0002.pfm
 expect_exit 0 "${render[@]}" box.json --frames 2-2 --shutter 0 -o shut.pfm
 expect_equal shut0002.pfm f_02.pfm
 

@@ -147,12 +147,8 @@ static kd_status set_cameras(rendering *work, const option_line *line,
     render_values timed = {.render = *from_file};
     KD_TRY(option_line_apply(line, &timed));
     timed.render.frame = from_file->frame;
-    scene_cameras_at(work->loaded, &timed.render, work->ends);
+    KD_TRY(scene_cameras_at(work->loaded, &timed.render, values->camera_name, work->ends));
     if (!work->rendered) work->keeps_first = values->side || scene_camera_is_default(work->loaded);
-    if (values->camera_name) {
-        KD_TRY(scene_find_camera(work->loaded, values->camera_name, &work->ends[0]));
-        work->ends[1] = work->ends[0];
-    }
     for (int i = 0; i < 2; ++i) {
         const double *origin = scene_origin(work->loaded);
         camera *view = &work->ends[i];
@@ -444,7 +440,8 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options_default(&from_file);
     from_file.frame = work->values.render.frame;
     render_options_take_input(&from_file, &work->values.render);
-    if (!from_file.clip && (is_sequence(work) || option_line_has(line, "frame")))
+    if (!from_file.clip &&
+        (is_sequence(work) || option_line_has(line, "frame") || work->values.render.shutter > 0))
         from_file.clip = ""; /* the first animation */
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const kd_status status = render_sequence(work, line, &from_file);

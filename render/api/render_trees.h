@@ -1,0 +1,20 @@
+/* The trees of a scene that rays traverse, on the host and on a device. */
+#ifndef KD_RENDER_API_RENDER_TREES_H
+#define KD_RENDER_API_RENDER_TREES_H
+#include "accel/instances.h"
+#include "render/api/render.h"
+#include "render/frame/frame.h"
+
+typedef struct render_trees {
+    tritree plain;
+    instance_trees instances;
+    scene *moved; /* the scene that they belong to, if it is not that of the caller; owned */
+} render_trees;
+
+/* Builds the trees, sets view->tree and the trees of its instances, and the figures in `out`. With
+   `device_frame`, copies scene and tree to the device, or builds the tree there. */
+kd_status render_trees_open(render_result *out, frame_cuda *device_frame, render_trees *trees,
+                            scene_view *view, const kd_render_options *options, job_control *job);
+void render_trees_close(render_trees *owned); /* `owned` may be zeroed */
+
+#endif
