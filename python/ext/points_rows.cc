@@ -167,6 +167,16 @@ static nb::object later_pairs(const points_handle &handle, const points_query &q
     return numpy_array(std::move(pairs), 2);
 }
 
+static nb::object list_of(const int64_t *values, size_t count) {
+    nb::object list = nb::steal(PyList_New((Py_ssize_t)count));
+    if (!list.is_valid()) throw nb::python_error();
+    for (size_t i = 0; i < count; ++i) {
+        PyObject *one = PyLong_FromLongLong(values[i]);
+        if (!one || PyList_SetItem(list.ptr(), (Py_ssize_t)i, one) != 0) throw nb::python_error();
+    }
+    return list;
+}
+
 /* Converts rows to a list of lists, each sorted on request. */
 static nb::list row_lists(const nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig> &offsets,
                           const nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig> &ids,
@@ -176,16 +186,77 @@ static nb::list row_lists(const nb::ndarray<const int64_t, nb::ndim<1>, nb::c_co
     for (size_t i = 0; i + 1 < offsets.shape(0); ++i) {
         row.assign(ids.data() + offsets.data()[i], ids.data() + offsets.data()[i + 1]);
         if (sorted) std::sort(row.begin(), row.end());
-        PyObject *list = PyList_New((Py_ssize_t)row.size());
-        if (!list) throw nb::python_error();
-        nb::object owned = nb::steal(list);
-        for (size_t j = 0; j < row.size(); ++j) {
-            PyObject *one = PyLong_FromLongLong(row[j]);
-            if (!one || PyList_SetItem(list, (Py_ssize_t)j, one) != 0) throw nb::python_error();
-        }
-        out.append(owned);
+        out.append(list_of(row.data(), row.size()));
     }
     return out;
+}
+
+/* --- one query per call: fewer steps than a batch takes ------------------------------------- */
+
+typedef nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> one_point;
+
+/* Sets *query to the query for one point of doubles. Returns false if only the general way can
+   answer it or report what is wrong with it: an array of another type or size, coordinates that are
+   not finite or too large to be squared, a wrong radius. */
+static bool one_query(const points_use &tree, nb::handle object, double radius, one_point *point,
+                      kd_points_query *query) {
+    if (!nb::try_cast(object, *point, false) || point->shape(0) != tree->info.dims ||
+        !(radius >= 0) || tree->info.scalar != KD_DOUBLE)
+        return false;
+    for (size_t axis = 0; axis < point->shape(0); ++axis)
+        if (!(std::fabs(point->data()[axis]) < 1e153)) return false;
+    kd_points_query_default(query);
+    query->points = kd_point_array_make(point->data(), 1, tree->info.dims, KD_DOUBLE);
+    query->max_radius = radius;
+    return true;
+}
+
+struct one_ball_ids {
+    std::vector<int64_t> ids;
+    bool failed = false; /* out of memory */
+};
+
+static double one_callback(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+    (void)query;
+    (void)dist2;
+    one_ball_ids *to = (one_ball_ids *)context;
+    try {
+        to->ids.push_back((int64_t)id);
+    } catch (const std::exception &) {
+        to->failed = true;
+        return -1;
+    }
+    return bound;
+}
+
+/* Returns the list of points within the radius, or None if the general way has to be taken. */
+static nb::object one_ball(const points_handle &handle, nb::handle object, double radius,
+                           bool sorted) {
+    const points_use tree(handle);
+    one_point point;
+    kd_points_query query;
+    one_ball_ids found;
+    if (!one_query(tree, object, radius, &point, &query)) return nb::none();
+    check_unlocked([&] { return kd_points_visit(tree.c, &query, one_callback, &found); });
+    if (found.failed) check_said(KD_ERROR_MEMORY, "out of memory for the points within the radius");
+    if (sorted) std::sort(found.ids.begin(), found.ids.end());
+    return list_of(found.ids.data(), found.ids.size());
+}
+
+/* Returns the nearest point's distance and id, infinity and the number of points if there is none
+   nearer than the radius; or None if the general way has to be taken. */
+static nb::object one_nearest(const points_handle &handle, nb::handle object, double radius) {
+    const points_use tree(handle);
+    one_point point;
+    kd_points_query query;
+    if (!one_query(tree, object, radius, &point, &query)) return nb::none();
+    uint32_t id = KD_NO_POINT;
+    double dist2 = 0;
+    check_unlocked([&] { return kd_points_closest(tree.c, &query, &id, &dist2); });
+    const double distance = std::sqrt(dist2);
+    if (id == KD_NO_POINT || !(distance < radius))
+        return nb::make_tuple(std::numeric_limits<double>::infinity(), kd_points_count(tree.c));
+    return nb::make_tuple(distance, id);
 }
 
 /* --- counts of pairs ------------------------------------------------------------------------- */
@@ -290,6 +361,10 @@ void bind_points_rows(nb::module_ &m) {
           "Offsets, ids and distances (or None) of the points within the radius, unsorted.");
     m.def("later_pairs", later_pairs, nb::arg("tree"), nb::arg("query"),
           "Pairs of a query and a point within the radius that has a greater id.");
+    m.def("one_ball", one_ball, nb::arg("tree"), nb::arg("x"), nb::arg("radius"), nb::arg("sorted"),
+          "The points within the radius of one point; None if the general way has to be taken.");
+    m.def("one_nearest", one_nearest, nb::arg("tree"), nb::arg("x"), nb::arg("radius"),
+          "Distance and id of the nearest point; None if the general way has to be taken.");
     m.def("row_lists", row_lists, nb::arg("offsets"), nb::arg("ids"), nb::arg("sorted"),
           "Rows as a list of lists.");
     m.def("count_pairs", count_pairs, nb::arg("tree"), nb::arg("query"), nb::arg("radii"),

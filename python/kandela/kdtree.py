@@ -147,6 +147,9 @@ class KDTree:
         widest = (self.maxes.astype(np.float64) - self.mins).max()
         self._is_safe = bool(is_safe(widest, self._points.dtype))
         self.boxsize, self._box = self._periodic(boxsize)
+        # whether one query a call may take the quick way
+        self._is_quick = bool(self.n and self._box is None and self._ids is None and self._is_safe and
+                              self._points.dtype == np.float64 and self._points._c.on_cpu)
 
     def _periodic(self, boxsize):
         if boxsize is None:
@@ -241,6 +244,11 @@ class KDTree:
         >>> tree.query([[9., 9.]], distance_upper_bound=1)
         (array([inf]), array([3]))
         """
+        if (self._is_quick and type(k) is int and k == 1 and p == 2 and eps == 0 and workers == 1 and
+                type(x) is np.ndarray and isinstance(distance_upper_bound, float)):
+            found = _c.one_nearest(self._points._c, x, distance_upper_bound)
+            if found is not None:
+                return np.float64(found[0]), found[1]
         p = _norm(p)
         not_negative(eps, "eps")
         not_negative(distance_upper_bound, "distance_upper_bound")
@@ -311,6 +319,11 @@ class KDTree:
         >>> KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]])).query_ball_point([[0., 1.], [0., 2.]], [1.5, 1.])
         array([list([0, 1]), list([2])], dtype=object)
         """
+        if (self._is_quick and isinstance(r, float) and p == 2 and eps == 0 and workers == 1 and
+                not return_length and type(x) is np.ndarray):
+            found = _c.one_ball(self._points._c, x, r, bool(return_sorted))
+            if found is not None:
+                return found
         p = _norm(p)
         _check_workers(workers)
         x, shape = self._places(x)
