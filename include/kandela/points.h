@@ -133,9 +133,9 @@ typedef struct kd_points_query {
                              kd_points_close */
     double norm;          /* norm of distances: 2 (default), 1 or INFINITY (maximum norm). For 1 and
                              INFINITY, dist2 is the distance itself, not its square */
-    double period[8];     /* period of space along each axis; default 0: not periodic. Distances are
-                             those to the nearest periodic image; images one period to either side
-                             are considered */
+    double period[8];     /* period of space along each axis; default 0: not periodic. There the
+                             difference d of two coordinates counts as min(d, |period - d|), which
+                             is that to the nearest image if the points lie within one period */
     /* Corners of axis-aligned boxes, equally many, with the dims and scalar of the tree; default
        dims 0: no boxes. A box contains the points with lo <= point <= hi along every axis. Corners
        may be infinite; a box with a NaN corner contains no point. Then `points` must be empty,
@@ -154,8 +154,7 @@ typedef struct kd_points_info {
     char builder[32], device[256];
     double lo[8], hi[8];  /* bounding box; lo > hi if there are no points */
     double build_seconds; /* time to build the tree and its leaf index */
-    uint64_t bytes; /* bytes of memory held now; the first query by "walk", in a box or with another
-                       norm or period adds to it */
+    uint64_t bytes; /* bytes of memory held now; the first query by "walk" or in a box adds to it */
     uint64_t hash;  /* XXH3 of the order of the points and of the split axes; computing it for a
                        tree in parts gathers all points */
     uint32_t layers;    /* trees that the points are divided into; 1 until points are inserted */

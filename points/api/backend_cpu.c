@@ -33,8 +33,7 @@ static pointtree_nd_view view_without_arrays(const pointtree *tree) {
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query) {
     point_query_method method = POINT_QUERY_AUTO;
     (void)points_method_find(&method, query->method); /* validated before */
-    point_metric metric;
-    const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
+    const bool walk = method == POINT_QUERY_WALK;
     if (walk)
         KD_TRY(points_lend(&out->tree, tree));
     else if (tree->tree.dims <= 3 && tree->tree.scalar == POINT_FLOAT)

@@ -120,13 +120,12 @@ static kd_status rows_reserve(layer_rows *rows, uint64_t answers, point_scalar s
 /* Walks read the tree's own points, among which removed ones are not marked. */
 static kd_status check_method(const points_dynamic *dynamic, const kd_points_query *query) {
     point_query_method method;
-    point_metric metric;
     KD_TRY(points_method_find(&method, query->method));
-    const bool walks = method == POINT_QUERY_WALK || points_metric(&metric, query);
+    const bool walks = method == POINT_QUERY_WALK;
     for (int l = 0; l < dynamic->count; ++l)
         KD_REQUIRE(!walks || dynamic->layers[l].tombstones.count == 0, KD_ERROR_USAGE,
-                   "the method \"walk\", a norm other than 2 and a period need a tree without "
-                   "removed points (there are %u): call kd_points_rebuild first",
+                   "the method \"walk\" needs a tree without removed points (there are %u): call "
+                   "kd_points_rebuild first",
                    dynamic->layers[l].tombstones.count);
     return KD_OK;
 }

@@ -333,7 +333,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
         if (!isfinite(at[axis])) return false;
     uint64_t keys[ALONE_CAPACITY];
     const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
-    const uint32_t count = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
+    const uint32_t count = leafindex_nearest_keys(&tree->index, NULL, at, k, bound2, keys, NULL);
     for (uint32_t j = count; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
     for (uint32_t j = 0; ids && j < k; ++j)
         ids[j] = j < count ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;

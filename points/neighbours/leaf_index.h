@@ -135,20 +135,22 @@ static inline uint32_t leaf_key_id(uint64_t key) {
     return (uint32_t)key;
 }
 
-/* In the following functions a query is an array of `dims` scalars. `near` is a hint for
+/* In the following functions a query is an array of `dims` scalars, and `metric` is NULL for
+   Euclidean distances; in other norms bound2 is the distance, not its square. `near` is a hint for
    coherent queries: the last-level group in which the previous search started, 0 for the first
    one; updated by the search. NULL disables it. */
 
 /* Finds the `k` nearest points of floats with dist2 <= bound2 and stores them as sorted keys in
    keys[0 ...]; returns their number. `keys` needs leafindex_capacity(k) elements, of which the rest
    is scratch. */
-uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
-                                float bound2, uint64_t *keys, uint32_t *near);
+uint32_t leafindex_nearest_keys(const leafindex *index, const point_metric *metric,
+                                const float *query, uint32_t k, float bound2, uint64_t *keys,
+                                uint32_t *near);
 uint64_t leafindex_capacity(uint32_t k);
 /* Returns the number of points with dist2 <= bound2 and stores the keys of the first `capacity`
    visited in `keys`. */
-uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
-                               uint32_t capacity, uint64_t *keys);
+uint32_t leafindex_within_keys(const leafindex *index, const point_metric *metric,
+                               const float *query, float bound2, uint32_t capacity, uint64_t *keys);
 /* As leafindex_nearest_keys, with the tree node of each neighbour; requires an index opened with
    `places`. `keys` is scratch of leafindex_capacity(k) elements. Unless `in_order`, the neighbours
    are unsorted except that the farthest comes last. */
@@ -158,13 +160,16 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count);
 
 /* As pointtree_nd_nearest_k and pointtree_nd_within, for doubles, but neighbour_nd.node is not
    set. */
-uint32_t leafindex_nearest_doubles(const leafindex *index, const double *query, uint32_t k,
-                                   double bound2, neighbour_nd *out, uint32_t *near);
-uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
-                                  uint32_t capacity, neighbour_nd *out);
+uint32_t leafindex_nearest_doubles(const leafindex *index, const point_metric *metric,
+                                   const double *query, uint32_t k, double bound2,
+                                   neighbour_nd *out, uint32_t *near);
+uint32_t leafindex_within_doubles(const leafindex *index, const point_metric *metric,
+                                  const double *query, double bound2, uint32_t capacity,
+                                  neighbour_nd *out);
 
 /* Calls the visitor for each point, of floats or doubles, within visitor->bound, which may shrink
    meanwhile. The order of the calls depends only on the query. */
-void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor);
+void leafindex_report(const leafindex *index, const point_metric *metric, const void *query,
+                      point_visitor *visitor);
 
 #endif

@@ -2,7 +2,7 @@
    leaf_walk.h, included twice, traverses the groups; this file implements how a bucket updates the
    results, for each kind of query. */
 #include "core/parallel/select_keys.h"
-#include "points/neighbours/lanes_doubles.h"
+#include "points/neighbours/lanes_metric.h"
 #include "points/neighbours/leaf_index.h"
 
 /* Number of neighbours up to which the results are kept sorted, for floats: in two registers, then
@@ -177,9 +177,10 @@ static __attribute__((noinline)) void float_take_any(float_query *query, const l
 }
 
 LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
-                          leaf_visit visit) {
+                          uint32_t metric, leaf_visit visit) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    const bool few_axes = dims <= FEW_AXES; /* then distances stay in registers */
+    /* then distances stay in registers */
+    const bool few_axes = metric == LEAF_EUCLID && dims <= FEW_AXES;
     if (few_axes && visit == VISIT_CLOSEST) {
         visit_closest(query, leaf, dims);
         return;
@@ -196,7 +197,7 @@ LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t 
         return;
     }
 #endif
-    const uint32_t within = float_points(query, leaf, dims, dist2);
+    const uint32_t within = float_points(query, leaf, dims, metric, dist2);
     if (!within) return;
     if (few_axes)
         float_take(query, leaf, dist2, within, visit);
@@ -243,12 +244,13 @@ LANES_FN uint32_t find_few(float_query *query, uint32_t *near) {
 }
 
 /* As leafindex_nearest_keys, but for k > LIST_MAX the keys are unsorted except for the last. */
-LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uint32_t k,
-                                    float bound2, uint64_t *keys, uint32_t *near) {
+LANES_FN uint32_t nearest_some_keys(const leafindex *index, const point_metric *metric,
+                                    const float *at, uint32_t k, float bound2, uint64_t *keys,
+                                    uint32_t *near) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
     float_query query;
-    float_open(&query, index, at, bound2);
+    float_open(&query, index, metric, at, bound2);
     query.out = keys;
     query.k = k;
     query.capacity = (uint32_t)leafindex_capacity(k);
@@ -268,16 +270,18 @@ LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uin
     return query.count;
 }
 
-uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
-                                float bound2, uint64_t *keys, uint32_t *near) {
-    const uint32_t count = nearest_some_keys(index, query, k, bound2, keys, near);
+uint32_t leafindex_nearest_keys(const leafindex *index, const point_metric *metric,
+                                const float *query, uint32_t k, float bound2, uint64_t *keys,
+                                uint32_t *near) {
+    const uint32_t count = nearest_some_keys(index, metric, query, k, bound2, keys, near);
     if (k > LIST_MAX) keys_sort(keys, count);
     return count;
 }
 
-uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
-                               uint32_t capacity, uint64_t *keys) {
-    return float_find_within(index, query, bound2, capacity, keys);
+uint32_t leafindex_within_keys(const leafindex *index, const point_metric *metric,
+                               const float *query, float bound2, uint32_t capacity,
+                               uint64_t *keys) {
+    return float_find_within(index, metric, query, bound2, capacity, keys);
 }
 
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
@@ -285,7 +289,7 @@ uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, 
     const float at[POINT_DIMS_MAX] = {query.x, query.y,
                                       query.z}; /* only the first `dims` are read */
     const uint32_t count =
-        nearest_some_keys(index, at, k, pointtree_bound2(max_radius), keys, near);
+        nearest_some_keys(index, NULL, at, k, pointtree_bound2(max_radius), keys, near);
     if (in_order && k > LIST_MAX) keys_sort(keys, count);
     for (uint32_t i = 0; i < count; ++i) {
         out[i].dist2 = leaf_key_dist2(keys[i]);
@@ -347,22 +351,23 @@ static __attribute__((noinline)) void double_take_any(double_query *query, const
 }
 
 LANES_FN void double_visit(double_query *query, const leaf_points *leaf, uint32_t dims,
-                           leaf_visit visit) {
+                           uint32_t metric, leaf_visit visit) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    const uint32_t within = double_points(query, leaf, dims, dist2);
+    const uint32_t within = double_points(query, leaf, dims, metric, dist2);
     if (!within) return;
-    if (dims <= FEW_AXES)
+    if (metric == LEAF_EUCLID && dims <= FEW_AXES)
         double_take(query, leaf, dist2, within, visit);
     else
         double_take_any(query, leaf, dist2, within, visit);
 }
 
-uint32_t leafindex_nearest_doubles(const leafindex *index, const double *at, uint32_t k,
-                                   double bound2, neighbour_nd *out, uint32_t *near) {
+uint32_t leafindex_nearest_doubles(const leafindex *index, const point_metric *metric,
+                                   const double *at, uint32_t k, double bound2, neighbour_nd *out,
+                                   uint32_t *near) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
     double_query query;
-    double_open(&query, index, at, bound2);
+    double_open(&query, index, metric, at, bound2);
     query.k = k;
     query.out = out;
     if (k == 1) {
@@ -386,14 +391,16 @@ uint32_t leafindex_nearest_doubles(const leafindex *index, const double *at, uin
     return count;
 }
 
-uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
-                                  uint32_t capacity, neighbour_nd *out) {
-    return double_find_within(index, query, bound2, capacity, out);
+uint32_t leafindex_within_doubles(const leafindex *index, const point_metric *metric,
+                                  const double *query, double bound2, uint32_t capacity,
+                                  neighbour_nd *out) {
+    return double_find_within(index, metric, query, bound2, capacity, out);
 }
 
-void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor) {
+void leafindex_report(const leafindex *index, const point_metric *metric, const void *query,
+                      point_visitor *visitor) {
     if (index->scalar == POINT_DOUBLE)
-        double_report(index, (const double *)query, visitor);
+        double_report(index, metric, (const double *)query, visitor);
     else
-        float_report(index, (const float *)query, visitor);
+        float_report(index, metric, (const float *)query, visitor);
 }

@@ -1,6 +1,6 @@
 /* Traversal of the index of leaf_index.h, written as a template over the scalar: leaf_index_query.c
    includes this file with LEAF_REAL, LEAF_ANSWER, LEAF_WIDE (1 for doubles) and LEAF(name) defined.
-   `dims` is a compile-time constant in the copies for three and four axes.
+   `dims` is a compile-time constant in the copies for three and four axes, `metric` in all.
    Invariants: for doubles a box is rounded outwards to floats and a query to the two
                neighbouring floats, both relative to the frame of the group, if it has one. The sum
    of at most eight squares of floats has a relative error below 2^-19, so a box farther than the
@@ -11,6 +11,10 @@
 typedef struct LEAF(query) {
     const leafindex *index;
     LEAF_REAL at[POINT_DIMS_MAX];
+    /* if the metric is periodic: the periods, INFINITY for none, and as used for boxes */
+    LEAF_REAL period[POINT_DIMS_MAX];
+    float box_period[POINT_DIMS_MAX];
+    uint32_t metric; /* leaf_metric_of */
 #if LEAF_WIDE
     float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around `at` */
     neighbour_nd *out;
@@ -36,7 +40,7 @@ typedef struct LEAF(query) {
 /* Updates the results with the points of a bucket. The kind of visit, `visit`, is a compile-time
    constant for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
-                          leaf_visit visit);
+                          uint32_t metric, leaf_visit visit);
 
 LANES_FN void LEAF(bind)(LEAF(query) * query, LEAF_REAL bound2, uint32_t id) {
     query->bound2 = bound2;
@@ -50,9 +54,27 @@ LANES_FN void LEAF(bind)(LEAF(query) * query, LEAF_REAL bound2, uint32_t id) {
 #endif
 }
 
-LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF_REAL *at,
-                         LEAF_REAL bound2) {
+/* Box distances of floats are exact; those of doubles are computed from bounds, whose errors are a
+   small part of the largest difference. */
+LANES_FN void LEAF(set_metric)(LEAF(query) * query, const point_metric *metric) {
+    query->metric = leaf_metric_of(metric);
+    if (!(query->metric & LEAF_PERIODIC)) return;
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) {
+        const bool is_periodic = axis < query->index->dims && metric->period[axis] > 0;
+        query->period[axis] = is_periodic ? (LEAF_REAL)metric->period[axis] : (LEAF_REAL)INFINITY;
+#if LEAF_WIDE
+        query->box_period[axis] =
+            is_periodic ? rounded_down(metric->period[axis] * (1 - 0x1p-20)) : INFINITY;
+#else
+        query->box_period[axis] = query->period[axis];
+#endif
+    }
+}
+
+LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const point_metric *metric,
+                         const LEAF_REAL *at, LEAF_REAL bound2) {
     query->index = index;
+    LEAF(set_metric)(query, metric);
     query->at[0] = at[0];
     query->at[1] = index->dims > 1 ? at[1] : 0;
     query->at[2] = index->dims > 2 ? at[2] : 0;
@@ -70,7 +92,10 @@ LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF
 /* --- one bucket ----------------------------------------------------------------------------- */
 
 LANES_FN uint32_t LEAF(points)(const LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
-                               LEAF_REAL dist2[LEAF_POINTS]) {
+                               uint32_t metric, LEAF_REAL dist2[LEAF_POINTS]) {
+    if (metric != LEAF_EUCLID)
+        return LEAF(metric_points)(leaf, query->at, query->period, dims, query->bound2, metric,
+                                   dist2);
 #if LEAF_WIDE
     return doubles_points(leaf, query->at, dims, query->bound2, query->bound_id, dist2);
 #else
@@ -163,7 +188,7 @@ LANES_FN void LEAF(reframe)(const LEAF(query) * query, const double *frame, uint
 #endif
 
 LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, uint32_t group,
-                                     uint32_t dims) {
+                                     uint32_t dims, uint32_t metric) {
 #if LEAF_WIDE
     float framed[2][POINT_DIMS_MAX];
     const double *frame = leafindex_frame(query->index, level, group);
@@ -174,8 +199,10 @@ LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, 
     const float *below = query->at, *above = query->at;
 #endif
     const leafindex *index = query->index;
-    const lanes_set all =
-        lanes_of_boxes(LEAF(sides)(index, level, group, dims), below, above, dims);
+    const float *sides = LEAF(sides)(index, level, group, dims);
+    const lanes_set all = metric == LEAF_EUCLID
+                              ? lanes_of_boxes(sides, below, above, dims)
+                              : metric_boxes(sides, below, above, query->box_period, dims, metric);
     return level == 0 ? lanes_set_limit(all, index->shape.root_children) : all;
 }
 
@@ -183,7 +210,7 @@ LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, 
    possible dist2 exceeds the bound, or equals it and all ids in the box are greater than the
    bound's. */
 LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_t group,
-                              uint32_t lane, uint32_t dims) {
+                              uint32_t lane, uint32_t dims, uint32_t metric) {
     const leafindex *index = query->index;
     const float *sides = LEAF(sides)(index, level, group, dims) + lane;
     LEAF_REAL sum = 0;
@@ -197,8 +224,8 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
 #endif
         const LEAF_REAL under = (LEAF_REAL)sides[0] - high;
         const LEAF_REAL over = low - (LEAF_REAL)sides[LEAF_GROUP];
-        const LEAF_REAL outside = under > over ? under : over, d = outside > 0 ? outside : 0;
-        sum = sum + d * d;
+        const LEAF_REAL period = metric & LEAF_PERIODIC ? query->period[axis] : (LEAF_REAL)INFINITY;
+        sum = LEAF(metric_join)(sum, LEAF(metric_outside)(under, over, period, metric), metric);
     }
     if (sum != query->bound2) return sum > query->bound2;
     const uint64_t at = (uint64_t)(index->shape.level_begin[level] + group) * LEAF_GROUP + lane;
@@ -210,12 +237,12 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
    stack receives the other children of the groups above. The levels are independent of each
    other, so their latencies overlap. */
 LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query, uint32_t near,
-                                   uint32_t dims, uint32_t *level) {
+                                   uint32_t dims, uint32_t metric, uint32_t *level) {
     const uint32_t last = query->index->shape.levels - 1;
     uint32_t start = 0;
     for (uint32_t above = 0; above < last; ++above) {
         const uint32_t child = near >> 3 * (last - 1 - above), lane = child % LEAF_GROUP;
-        const lanes_set all = LEAF(group_lanes)(query, above, child / LEAF_GROUP, dims);
+        const lanes_set all = LEAF(group_lanes)(query, above, child / LEAF_GROUP, dims, metric);
         const int32_t still_open = lanes_set_at(all, lane);
         path->kept[above] = lanes_set_strike(all, still_open);
         path->kept_min[above] = lanes_set_min(path->kept[above]);
@@ -229,18 +256,19 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
    The distances of the eight children of each level on the path stay in registers, and visited
    children are removed from these: writing one lane to memory and reading the vector back would
    stall on the store. */
-LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near,
-                            uint32_t dims) {
+LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near, uint32_t dims,
+                            uint32_t metric) {
     const leafindex *index = query->index;
     if (index->shape.count == 0) return;
     if (index->shape.levels == 0) {
         const leaf_points leaf = leafindex_bucket(index, 0);
-        LEAF(visit)(query, &leaf, dims, visitor);
+        LEAF(visit)(query, &leaf, dims, metric, visitor);
         return;
     }
     LEAF(path) path;
-    uint32_t level = 0, group = near ? LEAF(path_begin)(&path, query, *near, dims, &level) : 0;
-    lanes_set dist2 = LEAF(group_lanes)(query, level, group, dims);
+    uint32_t level = 0,
+             group = near ? LEAF(path_begin)(&path, query, *near, dims, metric, &level) : 0;
+    lanes_set dist2 = LEAF(group_lanes)(query, level, group, dims, metric);
     int32_t minimum = lanes_set_min(dist2);
     for (;;) {
         if ((minimum & ~7) > query->raised) {
@@ -256,21 +284,21 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *n
         dist2 = lanes_set_strike(dist2, minimum);
         minimum = lanes_set_min(dist2); /* computed early to hide its latency */
         if ((nearest | 7) >= query->lowered &&
-            LEAF(is_behind)(query, level, group, lane, dims)) /* too close to the bound to decide
-                                                                 from the float distance */
+            LEAF(is_behind)(query, level, group, lane, dims, metric)) /* too close to the bound to
+                                                                 decide from the float distance */
             continue;
         if (level + 1 == index->shape.levels) {
             if (near) *near = group;
             near = NULL; /* only the first bucket visited, the nearest, sets the hint */
             const leaf_points leaf = LEAF(bucket)(index, child, dims);
-            LEAF(visit)(query, &leaf, dims, visitor);
+            LEAF(visit)(query, &leaf, dims, metric, visitor);
             continue;
         }
         path.kept[level] = dist2;
         path.kept_min[level] = minimum;
         group = child;
         ++level;
-        dist2 = LEAF(group_lanes)(query, level, group, dims);
+        dist2 = LEAF(group_lanes)(query, level, group, dims, metric);
         minimum = lanes_set_min(dist2);
     }
 }
@@ -280,36 +308,60 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *n
  */
 static void LEAF(walk_many)(LEAF(query) * query, leaf_visit visitor) {
     switch (query->index->columns) {
-    case 5: LEAF(walk_of)(query, visitor, NULL, 5); break;
-    case 6: LEAF(walk_of)(query, visitor, NULL, 6); break;
-    case 7: LEAF(walk_of)(query, visitor, NULL, 7); break;
-    case 8: LEAF(walk_of)(query, visitor, NULL, 8); break;
+    case 5: LEAF(walk_of)(query, visitor, NULL, 5, LEAF_EUCLID); break;
+    case 6: LEAF(walk_of)(query, visitor, NULL, 6, LEAF_EUCLID); break;
+    case 7: LEAF(walk_of)(query, visitor, NULL, 7, LEAF_EUCLID); break;
+    case 8: LEAF(walk_of)(query, visitor, NULL, 8, LEAF_EUCLID); break;
     }
 }
 
+/* Traversal in other norms and in periodic space. */
+#define LEAF_METRIC(metric)                                                                        \
+    case metric:                                                                                   \
+        if (dims == 3)                                                                             \
+            LEAF(walk_of)(query, visitor, near, 3, metric);                                        \
+        else                                                                                       \
+            LEAF(walk_of)(query, visitor, NULL, dims, metric);                                     \
+        break;
+static void LEAF(walk_metric)(LEAF(query) * query, leaf_visit visitor, uint32_t *near) {
+    const uint32_t dims = query->index->columns;
+    switch (query->metric) {
+        LEAF_METRIC(LEAF_PERIODIC)
+        LEAF_METRIC(LEAF_NORM_1)
+        LEAF_METRIC(LEAF_NORM_1 | LEAF_PERIODIC)
+        LEAF_METRIC(LEAF_NORM_MAX)
+        LEAF_METRIC(LEAF_NORM_MAX | LEAF_PERIODIC)
+    }
+}
+#undef LEAF_METRIC
+
 LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit visitor, uint32_t *near) {
     const uint32_t dims = query->index->columns;
-    if (dims == 3)
-        LEAF(walk_of)(query, visitor, near, 3);
+    if (query->metric != LEAF_EUCLID)
+        LEAF(walk_metric)(query, visitor, near);
+    else if (dims == 3)
+        LEAF(walk_of)(query, visitor, near, 3, LEAF_EUCLID);
     else if (dims == 4)
-        LEAF(walk_of)(query, visitor, NULL, 4);
+        LEAF(walk_of)(query, visitor, NULL, 4, LEAF_EUCLID);
     else
         LEAF(walk_many)(query, visitor);
 }
 
-static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,
-                                  uint32_t capacity, LEAF_ANSWER *out) {
+static uint32_t LEAF(find_within)(const leafindex *index, const point_metric *metric,
+                                  const LEAF_REAL *at, LEAF_REAL bound2, uint32_t capacity,
+                                  LEAF_ANSWER *out) {
     LEAF(query) query;
-    LEAF(open)(&query, index, at, bound2);
+    LEAF(open)(&query, index, metric, at, bound2);
     query.capacity = capacity;
     query.out = out;
     LEAF(walk)(&query, VISIT_WITHIN, NULL);
     return query.count;
 }
 
-static void LEAF(report)(const leafindex *index, const LEAF_REAL *at, point_visitor *visitor) {
+static void LEAF(report)(const leafindex *index, const point_metric *metric, const LEAF_REAL *at,
+                         point_visitor *visitor) {
     LEAF(query) query;
-    LEAF(open)(&query, index, at, LEAF(visitor_bound)(visitor));
+    LEAF(open)(&query, index, metric, at, LEAF(visitor_bound)(visitor));
     query.visitor = visitor;
     LEAF(walk)(&query, VISIT_REPORT, NULL);
 }

@@ -143,12 +143,12 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
     if (finds_keys(work->target)) {
         const float *at = (const float *)query;
         uint64_t *keys = (uint64_t *)scratch;
-        return within ? leafindex_within_keys(index, at, (float)bound2, slots, keys)
-                      : leafindex_nearest_keys(index, at, slots, (float)bound2, keys, near);
+        return within ? leafindex_within_keys(index, metric, at, (float)bound2, slots, keys)
+                      : leafindex_nearest_keys(index, metric, at, slots, (float)bound2, keys, near);
     }
     if (index)
-        return within ? leafindex_within_doubles(index, wide, bound2, slots, out)
-                      : leafindex_nearest_doubles(index, wide, slots, bound2, out, near);
+        return within ? leafindex_within_doubles(index, metric, wide, bound2, slots, out)
+                      : leafindex_nearest_doubles(index, metric, wide, slots, bound2, out, near);
     return within ? pointtree_nd_within(tree, metric, query, bound2, slots, out)
                   : pointtree_nd_nearest_k(tree, metric, query, slots, bound2, out);
 }
@@ -300,7 +300,7 @@ static void report(const query_work *work, uint64_t i) {
         const point_target *target = &work->target[t];
         to.renamed = target->renamed;
         if (target->index)
-            leafindex_report(target->index, query, &to);
+            leafindex_report(target->index, work->queries->metric, query, &to);
         else
             pointtree_report(&target->tree, work->queries->metric, query, &to);
     }

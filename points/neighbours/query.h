@@ -17,8 +17,7 @@ typedef struct point_queries {
     double max_radius;   /* for all queries; INFINITY: no limit */
     const void *bounds2; /* per query an upper bound on dist2, in the tree's scalar; or NULL */
     bool sort;           /* process along a space-filling curve */
-    /* only for targets without index; NULL: Euclidean */
-    const point_metric *metric;
+    const point_metric *metric; /* NULL: Euclidean */
 } point_queries;
 
 /* Result arrays for the k nearest: row i holds `k` ids and k values of dist2 in the tree's scalar,

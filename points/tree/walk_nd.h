@@ -2,13 +2,15 @@
    space, on CPU and device. For three floats and the Euclidean norm the results are those of
    walk.h, which describes the algorithm. The squared distance is summed axis by axis in the points'
    scalar and returned as a double.
-   Idea: in every norm the distance to a splitting plane is that along its one axis. Periodic space
-         is searched once for each image of the query, shifted by minus one, zero or one period
-         along each axis; most images are farther from the box of all points than the bound. A point
-         is reported only by the image that is nearest to it along every axis, so no point is
-         reported twice.
+   Idea: in every norm the distance to a splitting plane is that along its one axis. Along a
+         periodic axis the difference d of two points counts as min(d, |period - d|), as in SciPy,
+         which is the same from either point. Periodic space is searched once for each image of the
+         query, shifted by minus one, zero or one period along each axis; most images are farther
+         from the box of all points than the bound. A point is reported only by the image that the
+         minimum stands for, so no point is reported twice.
    Work: that of walk.h, times the number of images within the bound.
-   Invariants: distances are rounded axis by axis to the points' scalar. */
+   Invariants: distances are rounded axis by axis to the points' scalar. Those to images are rounded
+               differently; `slack` covers that. */
 #ifndef KD_POINTS_TREE_WALK_ND_H
 #define KD_POINTS_TREE_WALK_ND_H
 #include "points/tree/layout.h"
@@ -90,12 +92,21 @@ KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, doubl
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
 }
 
+/* The difference of two coordinates, at least 0, in space with this period (0: not periodic). */
+KD_FN double metric_difference(point_scalar scalar, double period, double a, double b) {
+    const double d = fabs(pointtree_nd_difference(scalar, a, b));
+    if (!(period > 0)) return d;
+    const double other = fabs(pointtree_nd_difference(scalar, metric_round(scalar, period), d));
+    return other < d ? other : d;
+}
+
 /* The walk of one query. */
 typedef struct pointtree_nd_walk {
     uint32_t node; /* current node */
     uint32_t from; /* previous node */
     /* with a metric: one walk per image */
     double image[POINT_DIMS_MAX]; /* the query, shifted by the period */
+    double slack;                 /* bound on the rounding errors of distances to the image */
     uint32_t next;                /* index of the next image */
     uint32_t images;
     bool walking;
@@ -107,6 +118,7 @@ KD_FN pointtree_nd_walk pointtree_nd_walk_begin(const pointtree_nd_view *tree,
     pointtree_nd_walk walk;
     walk.node = KD_NONE;
     walk.from = KD_NONE;
+    walk.slack = 0;
     walk.next = 0;
     walk.images = 1;
     walk.walking = false;
@@ -115,14 +127,9 @@ KD_FN pointtree_nd_walk pointtree_nd_walk_begin(const pointtree_nd_view *tree,
     return walk;
 }
 
-/* Returns a query coordinate shifted by a period, rounded to the scalar; `shift` is 0 (none), 1
-   (down) or 2 (up). */
-KD_FN double metric_shifted(const pointtree_nd_view *tree, const point_metric *metric,
-                            const void *query, uint32_t axis, uint32_t shift) {
-    const double x = point_coordinate(query, tree->scalar, axis);
-    if (shift == 0) return x;
-    const double period = metric->period[axis];
-    return metric_round(tree->scalar, shift == 1 ? x - period : x + period);
+/* Returns a query coordinate shifted by a period; `shift` is 0 (none), 1 (down) or 2 (up). */
+KD_FN double metric_shifted(double x, double period, uint32_t shift) {
+    return shift == 0 ? x : shift == 1 ? x - period : x + period;
 }
 
 /* Computes the next image; returns false if it is farther than `bound` from the box of all
@@ -131,69 +138,76 @@ KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *
                              const void *query, double bound, pointtree_nd_walk *walk) {
     uint32_t digits = walk->next++;
     double minimum = 0;
+    walk->slack = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        uint32_t shift = 0;
-        if (metric->period[axis] > 0) {
-            shift = digits % 3;
+        const double x = point_coordinate(query, tree->scalar, axis);
+        const double lo = tree->box.lo[axis], hi = tree->box.hi[axis],
+                     period = metric->period[axis];
+        double error = 0;
+        walk->image[axis] = x;
+        if (period > 0) {
+            walk->image[axis] = metric_round(tree->scalar, metric_shifted(x, period, digits % 3));
+            error = (fabs(x) + fabs(lo) + fabs(hi) + period) *
+                    (tree->scalar == POINT_DOUBLE ? 0x1p-50 : 0x1p-21);
+            if (digits % 3 && error > walk->slack) walk->slack = error;
+            if (digits % 3 == 0) error = 0;
             digits /= 3;
         }
-        const double x = metric_shifted(tree, metric, query, axis, shift);
-        const double below = pointtree_nd_difference(tree->scalar, tree->box.lo[axis], x);
-        const double above = pointtree_nd_difference(tree->scalar, x, tree->box.hi[axis]);
-        const double outside = below > 0 ? below : above > 0 ? above : 0;
-        walk->image[axis] = x;
+        const double below = pointtree_nd_difference(tree->scalar, lo, walk->image[axis]);
+        const double above = pointtree_nd_difference(tree->scalar, walk->image[axis], hi);
+        const double outside = (below > above ? below : above) - error;
         minimum = metric_join(tree->scalar, metric->norm, minimum,
-                              metric_part(tree->scalar, metric->norm, outside));
+                              metric_part(tree->scalar, metric->norm, outside > 0 ? outside : 0));
     }
     walk->node = KD_NONE;
     walk->from = KD_NONE;
     return walk->images == 1 || minimum <= bound;
 }
 
-/* Returns whether no other image of the query is nearer to the node's point along any axis; of
-   equally near images the first one counts. */
+/* Returns whether the image is the one to which the node's point is measured along every axis. */
 KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_metric *metric,
                                    const void *query, const pointtree_nd_walk *walk,
                                    uint32_t node) {
     uint32_t digits = walk->next - 1;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        if (!(metric->period[axis] > 0)) continue;
-        const uint32_t image = digits % 3;
+        const double period = metric->period[axis];
+        if (!(period > 0)) continue;
+        const uint32_t shift = digits % 3;
         digits /= 3;
+        const double x = point_coordinate(query, tree->scalar, axis);
         const double at = pointtree_nd_coordinate(tree, node, axis);
-        const double difference =
-            fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
-        for (uint32_t other = 0; other < 3; ++other) {
-            const double x = metric_shifted(tree, metric, query, axis, other);
-            const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
-            if (its < difference || (its == difference && other < image)) return false;
-        }
+        const bool wraps = metric_difference(tree->scalar, period, x, at) <
+                           fabs(pointtree_nd_difference(tree->scalar, x, at));
+        if (shift != (!wraps ? 0u : x > at ? 1u : 2u)) return false;
     }
     return true;
 }
 
-KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, const double *query,
-                             uint32_t node) {
+KD_FN double metric_distance(const pointtree_nd_view *tree, const point_metric *metric,
+                             const void *query, uint32_t node) {
     double all = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        const double difference = pointtree_nd_difference(
-            tree->scalar, query[axis], pointtree_nd_coordinate(tree, node, axis));
-        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, difference));
+        const double difference = metric_difference(tree->scalar, metric->period[axis],
+                                                    point_coordinate(query, tree->scalar, axis),
+                                                    pointtree_nd_coordinate(tree, node, axis));
+        all = metric_join(tree->scalar, metric->norm, all,
+                          metric_part(tree->scalar, metric->norm, difference));
     }
     return all;
 }
 
 /* Advances to the next node in pre-order, near child first; returns false after the last one.
-   `query` has scalars of the type `given`. Inlined, with a constant norm for Euclidean queries:
-   this step dominates the cost of a query. */
+   `query` has scalars of the type `given`; `error` bounds that of a distance. Inlined, with a
+   constant norm for Euclidean queries: this step dominates the cost of a query. */
 KD_FN_HOT bool pointtree_nd_step(const pointtree_nd_view *tree, point_norm norm, const void *query,
-                                 point_scalar given, double bound, pointtree_nd_walk *walk) {
+                                 point_scalar given, double error, double bound,
+                                 pointtree_nd_walk *walk) {
     uint32_t node = walk->node, from = walk->from;
     if (node == KD_NONE) {
         walk->node = 0;
         return tree->count > 0;
     }
-    const double slack = pointtree_nd_slack(tree);
+    const double slack = pointtree_nd_slack(tree) + error;
     for (;;) {
         const uint32_t axis = pointtree_nd_axis(tree, node);
         const double distance =
@@ -228,7 +242,7 @@ KD_FN_HOT bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const point
                                       neighbour_nd *found) {
     for (;;) {
         if (!metric) {
-            if (!pointtree_nd_step(tree, POINT_NORM_2, query, tree->scalar, bound, walk))
+            if (!pointtree_nd_step(tree, POINT_NORM_2, query, tree->scalar, 0, bound, walk))
                 return false;
             found->dist2 = pointtree_nd_dist2(tree, query, walk->node);
         } else if (!walk->walking) {
@@ -236,10 +250,10 @@ KD_FN_HOT bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const point
             walk->walking = metric_open_image(tree, metric, query, bound, walk);
             continue;
         } else {
-            walk->walking =
-                pointtree_nd_step(tree, metric->norm, walk->image, POINT_DOUBLE, bound, walk);
+            walk->walking = pointtree_nd_step(tree, metric->norm, walk->image, POINT_DOUBLE,
+                                              walk->slack, bound, walk);
             if (!walk->walking) continue;
-            found->dist2 = metric_distance(tree, metric->norm, walk->image, walk->node);
+            found->dist2 = metric_distance(tree, metric, query, walk->node);
         }
         if (!(found->dist2 <= bound)) continue;
         if (metric && walk->images > 1 &&

@@ -1,12 +1,11 @@
-/* Bindings of the queries of <kandela/points.h> under their C names. On the CPU a long batch is
-   split into pieces so that Ctrl-C takes effect between them; the results are the same. */
+/* Bindings of the queries of <kandela/points.h> under their C names. */
 #include "python/ext/points.h"
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <limits>
 
-enum { PIECE_ANSWERS = 1 << 22, PIECE_MIN = 1 << 14, LONG_BOXES = 256 };
+enum { LONG_BOXES = 256 };
 
 static points_query query_default() {
     points_query query;
@@ -25,48 +24,6 @@ static void query_set_points(points_query &query, nb::handle object) {
 static void query_set_radii(points_query &query, nb::handle object) {
     query.c.radii = array_data(object, "radii", query.points.dtype.c_str(), query.c.points.count,
                                false, &query.radii);
-}
-
-/* Returns the queries [begin, end) of a batch. */
-static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, uint64_t end) {
-    const uint64_t scalar = whole.points.scalar == KD_DOUBLE ? 8 : 4;
-    const uint64_t stride =
-        whole.points.stride_bytes ? whole.points.stride_bytes : whole.points.dims * scalar;
-    kd_points_query piece = whole;
-    piece.points.coordinates = (const char *)whole.points.coordinates + begin * stride;
-    piece.points.count = end - begin;
-    if (whole.radii) piece.radii = (const char *)whole.radii + begin * scalar;
-    return piece;
-}
-
-/* Calls call(piece, begin) for consecutive pieces of the batch, of about PIECE_ANSWERS results
-   each; on a device for the whole batch at once. `answers_each` is the expected number of results
-   per query. Ctrl-C ends the loop after a piece. `call` must own everything that it uses. */
-template <typename function>
-static void in_pieces(const points_use &tree, const points_query &query, uint64_t answers_each,
-                      function call) {
-    const uint64_t count = query.c.points.count;
-    uint64_t each =
-        std::max<uint64_t>(PIECE_MIN, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
-    const bool on_cpu = tree->on_cpu();
-    if (!on_cpu) each = count;
-    const bool is_long =
-        on_cpu &&
-        (count >= LONG_QUERIES || count * std::max<uint64_t>(1, answers_each) >= LONG_ANSWERS ||
-         (query.c.max_radius > 0 && kd_points_count(tree.c) >= LONG_ANSWERS && count >= 64));
-    check_with_progress(
-        [=](const std::atomic<bool> &left) {
-            kd_status status = KD_OK;
-            uint64_t begin = 0;
-            do {
-                const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
-                const kd_points_query piece = piece_of(query.c, begin, end);
-                status = call(&piece, begin);
-                begin = end;
-            } while (status == KD_OK && begin < count && !left);
-            return status;
-        },
-        is_long, tree.door());
 }
 
 static const char *scalar_name(const points_query &query) {
@@ -114,11 +71,13 @@ static void nearest(const points_handle &handle, const points_query &query, uint
     });
 }
 
-/* Converts squared distances and ids to SciPy's convention: distances, and infinity with the id
-   `missing` at or beyond the bound. */
+/* Converts squared distances (of the Euclidean norm) and ids to SciPy's convention: distances, and
+   infinity with the id `missing` at or beyond the bound. */
 template <typename scalar>
-static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int64_t missing) {
-    for (uint64_t i = 0; i < count; ++i) dist[i] = std::sqrt(dist[i]);
+static void rooted(scalar *dist, int64_t *ids, uint64_t count, const kd_points_query &query,
+                   int64_t missing) {
+    const double bound = query.max_radius;
+    for (uint64_t i = 0; query.norm == 2 && i < count; ++i) dist[i] = std::sqrt(dist[i]);
     for (uint64_t i = 0; i < count; ++i) {
         const bool is_near = (double)dist[i] < bound;
         dist[i] = is_near ? dist[i] : std::numeric_limits<scalar>::infinity();
@@ -145,9 +104,9 @@ static void nearest_distances(const points_handle &handle, const points_query &q
         if (status != KD_OK) return status;
         const uint64_t answers = piece->points.count * k;
         if (wide)
-            rooted((double *)rows.dist2, to_ids + at * k, answers, piece->max_radius, missing);
+            rooted((double *)rows.dist2, to_ids + at * k, answers, *piece, missing);
         else
-            rooted((float *)rows.dist2, to_ids + at * k, answers, piece->max_radius, missing);
+            rooted((float *)rows.dist2, to_ids + at * k, answers, *piece, missing);
         return status;
     });
 }
@@ -456,6 +415,7 @@ static void bind_query(nb::module_ &m) {
 
 void bind_points_query(nb::module_ &m) {
     bind_query(m);
+    bind_points_rows(m);
     m.def("kd_points_visit", visit, nb::arg("tree"), nb::arg("query"), nb::arg("visit").none(),
           "Calls visit(query, id, dist2, bound) for the points within each radius.");
     bind_self(m);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,12 @@ from . import _c
 from .arrays import framework, is_foreign
 from .checks import not_negative, whole
 from .errors import InputError
-from .metrics import distance, euclid_factor, images, is_safe, wrapped
+from .metrics import distance, euclid_factor, is_safe, wrapped
 from .points import Points, id_array, scalar_array
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 
-ROWS = 4096  #: queries per batch, for other norms and periodic boxes
+ROWS = 4096  #: queries per batch, for other norms
 
 
 def _norm(p):
@@ -43,13 +42,15 @@ def _numbers(r, name):
 
 
 def _radii(r, eps, shape, name="r"):
-    """Return one search radius per query, enlarged by up to 1e-9 if eps allows it, so that rounding
-    loses no point at distance r.
+    """Return the search radius of all queries, a float, or an array with that of each; enlarged by
+    up to 1e-9 if eps allows it, so that rounding loses no point at distance r.
     """
     not_negative(eps, "eps")
     if isinstance(r, float) and r == r:  # the usual case, quickly
-        return np.full(math.prod(shape), r * (1 + min(eps, 1e-9)))
+        return r * (1 + min(eps, 1e-9))
     r = _numbers(r, name)
+    if r.ndim == 0:
+        return float(r) * (1 + min(eps, 1e-9))
     try:
         r = np.broadcast_to(r, shape)
     except ValueError:
@@ -107,7 +108,7 @@ class KDTree:
     >>> tree = kandela.KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
     >>> tree.query([0.2, 0.], k=2)
     (array([0.2, 0.8]), array([0, 1]))
-    >>> tree.query_ball_point([0., 0.], 1)
+    >>> tree.query_ball_point([0., 0.], 1, return_sorted=True)
     [0, 1]
     """
 
@@ -146,6 +147,9 @@ class KDTree:
         widest = (self.maxes.astype(np.float64) - self.mins).max()
         self._is_safe = bool(is_safe(widest, self._points.dtype))
         self.boxsize, self._box = self._periodic(boxsize)
+        # whether one query a call may take the quick way
+        self._is_quick = bool(self.n and self._box is None and self._ids is None and self._is_safe and
+                              self._points.dtype == np.float64 and self._points._c.on_cpu)
 
     def _periodic(self, boxsize):
         if boxsize is None:
@@ -240,6 +244,11 @@ class KDTree:
         >>> tree.query([[9., 9.]], distance_upper_bound=1)
         (array([inf]), array([3]))
         """
+        if (self._is_quick and type(k) is int and k == 1 and p == 2 and eps == 0 and workers == 1 and
+                type(x) is np.ndarray and isinstance(distance_upper_bound, float)):
+            found = _c.one_nearest(self._points._c, x, distance_upper_bound)
+            if found is not None:
+                return np.float64(found[0]), found[1]
         p = _norm(p)
         not_negative(eps, "eps")
         not_negative(distance_upper_bound, "distance_upper_bound")
@@ -310,6 +319,11 @@ class KDTree:
         >>> KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]])).query_ball_point([[0., 1.], [0., 2.]], [1.5, 1.])
         array([list([0, 1]), list([2])], dtype=object)
         """
+        if (self._is_quick and isinstance(r, float) and p == 2 and eps == 0 and workers == 1 and
+                not return_length and type(x) is np.ndarray):
+            found = _c.one_ball(self._points._c, x, r, bool(return_sorted))
+            if found is not None:
+                return found
         p = _norm(p)
         _check_workers(workers)
         x, shape = self._places(x)
@@ -318,12 +332,12 @@ class KDTree:
         if return_length:
             counts = np.diff(offsets).reshape(shape)
             return int(counts) if shape == () else counts
+        if shape == ():
+            return (np.sort(ids) if return_sorted else ids).tolist()
         lists = np.empty(len(x), object)
-        for i in range(len(x)):
-            row = ids[offsets[i]:offsets[i + 1]]
-            wanted = return_sorted or (return_sorted is None and shape != ())
-            lists[i] = (np.sort(row) if wanted else row).tolist()
-        return lists[0] if shape == () else lists.reshape(shape)
+        for i, row in enumerate(_c.row_lists(offsets, ids, return_sorted is None or bool(return_sorted))):
+            lists[i] = row
+        return lists.reshape(shape)
 
     def query_ball_tree(self, other, r, p=2.0, eps=0) -> list:
         """Find, for each point of this tree, all points of another tree within a radius.
@@ -351,8 +365,7 @@ class KDTree:
         """
         self._same_space(other)
         offsets, ids = other._within(self._as(other), _radii(r, eps, (self.n,)), _norm(p))[:2]
-        ids = other._named(ids)
-        return [np.sort(ids[offsets[i]:offsets[i + 1]]).tolist() for i in range(self.n)]
+        return _c.row_lists(offsets, other._named(ids), True)
 
     def query_pairs(self, r, p=2.0, eps=0, output_type="set") -> Any:
         """Find all pairs i < j of points within a distance of each other. Of a pair of `ids`, the
@@ -379,13 +392,18 @@ class KDTree:
         """
         if output_type not in ("set", "ndarray"):
             raise ValueError(f"`output_type` is {output_type!r}; expected \"set\" or \"ndarray\"")
-        offsets, ids = self._within(self._as(self), _radii(r, eps, (self.n,)), _norm(p))[:2]
-        rows = np.repeat(np.arange(self.n), np.diff(offsets))
-        keep = rows < ids
-        pairs = np.stack([rows[keep], ids[keep]], 1).astype(np.intp)
+        p, x, r = _norm(p), self._as(self), _radii(r, eps, (self.n,))
+        if isinstance(r, float) and r >= 0 and self.n and self._is_plain(x, p) and self._points._c.on_cpu:
+            tree = self._tree(x.dtype)
+            pairs = _c.later_pairs(tree._c, self._search(tree, x, r, p))
+        else:
+            offsets, ids = self._within(x, r, p)[:2]
+            rows = np.repeat(np.arange(self.n), np.diff(offsets))
+            keep = rows < ids
+            pairs = np.stack([rows[keep], ids[keep]], 1).astype(np.intp)
         if self._ids is not None:
             pairs = np.sort(self._named(pairs), 1)
-        return pairs if output_type == "ndarray" else set(map(tuple, pairs.tolist()))
+        return pairs if output_type == "ndarray" else set(zip(pairs[:, 0].tolist(), pairs[:, 1].tolist()))
 
     def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True) -> Any:
         """Count the pairs of one point of each tree within given distances.
@@ -420,17 +438,16 @@ class KDTree:
         if not cumulative and (np.diff(radii) < 0).any():
             raise ValueError("`r` must be non-decreasing if cumulative is False")
         mine, theirs = weights if isinstance(weights, tuple) else (weights, weights)
-        mine, theirs = self._weights(mine), other._weights(theirs)
+        if weights is not None:
+            mine, theirs = self._weights(mine), other._weights(theirs)
         order = np.argsort(radii, kind="stable")
         sums = np.zeros(len(radii))
-        most, here = (radii.max() if len(radii) else 0.0), self._as(other)
-        for begin in range(0, self.n, 256):
-            rows = slice(begin, begin + 256)
-            offsets, ids, found = other._within(here[rows], np.full(len(here[rows]), most), p,
-                                                True)
-            weight = np.repeat(mine[rows], np.diff(offsets)) * theirs[ids]
-            bins = np.searchsorted(radii[order], found, "left")
-            sums += np.bincount(bins, weight, len(radii) + 1)[:len(radii)]
+        most, here = (radii.max() if len(radii) else -1.0), self._as(other)
+        if most >= 0 and self.n and other.n and other._is_plain(here, p) and other._points._c.on_cpu:
+            tree = other._tree(here.dtype)
+            sums = _c.count_pairs(tree._c, other._search(tree, here, float(most), p), radii[order], mine, theirs)
+        elif most >= 0:
+            sums = self._sums(other, here, radii[order], p, mine, theirs)
         sums = np.cumsum(sums) if cumulative else sums
         out = np.empty_like(sums)
         out[order] = sums
@@ -508,9 +525,8 @@ class KDTree:
         (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
         """
         x, shape = self._places(x)
-        offsets, ids, found = self._within(x, _radii(r, 0, shape), _norm(p), True)
-        order = np.lexsort((ids, found, np.repeat(np.arange(len(x)), np.diff(offsets))))
-        return offsets, self._named(ids[order]), found[order]
+        offsets, ids, found = self._within(x, _radii(r, 0, shape), _norm(p), True, True)
+        return offsets, self._named(ids), found
 
     def update(self, data, ids=None) -> None:
         """Rebuild the tree from other points, with the same options. Not in SciPy.
@@ -625,6 +641,19 @@ class KDTree:
             raise ValueError(f"`k` has the value {least}; k must be greater than or equal to 1")
         return ranks, squeezed
 
+    def _sums(self, other, here, radii, p, mine, theirs):
+        """Implement `count_neighbors` for ascending radii; each sum is without those before it."""
+        sums = np.zeros(len(radii))
+        mine, theirs = (np.ones(tree.n) if given is None else given
+                        for tree, given in ((self, mine), (other, theirs)))
+        for begin in range(0, self.n, 256):
+            rows = slice(begin, begin + 256)
+            offsets, ids, found = other._within(here[rows], float(radii[-1]), p, True)
+            weight = np.repeat(mine[rows], np.diff(offsets)) * theirs[ids]
+            bins = np.searchsorted(radii, found, "left")
+            sums += np.bincount(bins, weight, len(radii) + 1)[:len(radii)]
+        return sums
+
     def _weights(self, given):
         if given is None:
             return np.ones(self.n)
@@ -653,10 +682,10 @@ class KDTree:
         return self.data if is_float else np.asarray(self.data, np.float64)
 
     def _is_plain(self, x, p):
-        """Return whether the library itself answers: p = 2 without a box, and squares of distances
+        """Return whether the library itself answers: p is 1, 2 or infinity, and squares of distances
         neither overflow nor underflow.
         """
-        if p != 2 or self._box is not None or not self._is_safe:
+        if p not in (1, 2, np.inf) or (p == 2 and not self._is_safe):
             return False
         most = max(map(abs, x.ravel().tolist()), default=0) if x.size < 32 else max(x.max(), -x.min())
         return most < (1e18 if x.dtype == np.float32 else 1e153)
@@ -667,7 +696,7 @@ class KDTree:
         """
         k_there = min(k, self.n)
         if k_there > 0 and len(x) > 0 and self._is_plain(x, p):
-            found, ids = self._plain_nearest(x, k_there, bound)
+            found, ids = self._plain_nearest(x, k_there, p, bound)
             if k == k_there:
                 return found, ids
             more = ((0, 0), (0, k - k_there))
@@ -683,10 +712,20 @@ class KDTree:
         found[missing], ids[missing] = np.inf, self.n
         return found.astype(x.dtype), ids
 
-    def _plain_nearest(self, x, k, bound):
-        """Implement `_nearest` for p = 2 without a box."""
+    def _search(self, tree, x, r, p):
+        """Return a query of the C library for the points within r, by the norm p and in the box."""
+        one = isinstance(r, float)
+        query = tree._query(x, r if one else np.inf, None if one else r, False, "auto")
+        if p != 2:
+            query.norm = p
+        if self._box is not None:
+            query.period = self._box.tolist()
+        return query
+
+    def _plain_nearest(self, x, k, p, bound):
+        """Implement `_nearest` for p = 1, 2 and infinity."""
         tree = self._tree(x.dtype)
-        query = tree._query(x, bound, None, False, "auto")
+        query = self._search(tree, x, bound, p)
         found, ids = np.empty((len(x), k), x.dtype), np.empty((len(x), k), np.int64)
         try:
             _c.nearest_distances(tree._c, query, k, ids, found, self.n)
@@ -695,7 +734,7 @@ class KDTree:
         return found, ids
 
     def _nearest_rows(self, x, k, p, bound, found, ids):
-        """Implement `_nearest` for other norms and boxes, for some queries.
+        """Implement `_nearest` for other norms, for some queries.
 
         The k Euclidean neighbours of the query give an upper bound on the k-th distance by the
         norm; the search within that bound contains the k nearest.
@@ -711,24 +750,36 @@ class KDTree:
         found[rows[keep], place[keep]] = dist[order][keep]
         ids[rows[keep], place[keep]] = numbers[order][keep]
 
-    def _within(self, x, r, p, distances=False):
-        """Return offsets, unordered indices and (on request) distances of all points within r[i] of
-        row i.
+    def _within(self, x, r, p, distances=False, in_order=False):
+        """Return offsets, indices and (on request) distances of all points within r, or r[i] of
+        row i. `in_order`: by (distance, index); that needs the distances.
         """
-        if self.n == 0 or len(x) == 0:
+        one = isinstance(r, float)
+        if self.n == 0 or len(x) == 0 or (one and r < 0):
             return np.zeros(len(x) + 1, np.intp), np.empty(0, np.intp), np.empty(0)
-        none = r < 0
-        asked = np.maximum(r, 0) if none.any() else r
+        none = None if one else r < 0
+        asked = r if one or not none.any() else np.maximum(r, 0)
         if self._is_plain(x, p):
             tree = self._tree(x.dtype)
-            offsets, ids, dist2 = tree._rows(tree._query(x, np.inf, asked, False, "auto"), x, distances)
-            offsets, ids = offsets.astype(np.intp), ids.astype(np.intp)
-            found = np.sqrt(dist2) if distances else None
+            offsets, ids, found = self._rows(tree, self._search(tree, x, asked, p), x, distances, in_order)
         else:
-            offsets, ids, found = self._within_images(x, asked, p)
+            offsets, ids, found = self._within_measured(x, asked, p)
+            if in_order:
+                order = np.lexsort((ids, found, np.repeat(np.arange(len(x)), np.diff(offsets))))
+                ids, found = ids[order], found[order]
         if asked is not r:
             return self._cut(len(x), offsets, ids, found, ~none[np.repeat(np.arange(len(x)), np.diff(offsets))])
         return offsets, ids, found
+
+    @staticmethod
+    def _rows(tree, query, x, distances, in_order=False):
+        """Return the results of a query of the C library for the points x."""
+        if tree._c.on_cpu and not in_order:
+            return _c.within_rows(tree._c, query, distances)
+        offsets, ids, found = tree._rows(query, x, distances)
+        if distances and query.norm == 2:
+            found = np.sqrt(found)
+        return offsets.astype(np.intp), ids.astype(np.intp), found
 
     @staticmethod
     def _cut(count, offsets, ids, found, keep):
@@ -737,32 +788,21 @@ class KDTree:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
         return offsets.astype(np.intp), ids[keep], None if found is None else found[keep]
 
-    def _within_images(self, x, r, p):
-        """Implement `_within` for other norms and boxes.
+    def _within_measured(self, x, r, p):
+        """Implement `_within` for other norms.
 
-        Searches Euclidean balls that contain the balls of the norm, around the periodic images of
-        each query, and measures the points found.
+        Searches Euclidean balls that contain the balls of the norm, and measures the points found.
         """
         tree = self._tree(x.dtype if self._is_safe else np.dtype(np.float64))
         # squares of shorter radii are not normal numbers
         reach = np.maximum(r * euclid_factor(p, self.m) * (1 + 1e-6),
                            4 * np.sqrt(np.finfo(tree.dtype).tiny))
-        all_rows, all_ids = [], []
-        for shift, rows in images(x, self._box, reach, self.mins, self.maxes):
-            place = np.ascontiguousarray(x[rows] + shift, tree.dtype)
-            offsets, ids, _ = tree._rows(tree._query(place, np.inf, reach[rows], False, "auto"), place, False)
-            all_rows.append(np.repeat(rows, np.diff(offsets.astype(np.intp))))
-            all_ids.append(ids.astype(np.intp))
-        rows = np.concatenate(all_rows) if all_rows else np.empty(0, np.intp)
-        ids = np.concatenate(all_ids) if all_ids else np.empty(0, np.intp)
-        if self._box is not None:  # several images may find the same point
-            rows, ids = np.divmod(np.unique(rows * self.n + ids), self.n)
+        place = np.ascontiguousarray(x, tree.dtype)
+        reach = float(reach) if isinstance(r, float) else reach
+        offsets, ids, _ = self._rows(tree, self._search(tree, place, reach, 2), place, False)
+        rows = np.repeat(np.arange(len(x)), np.diff(offsets))
         found = distance(wrapped(self.data[ids] - x[rows].astype(np.float64), self._box), p)
-        keep = found <= r[rows]
-        order = np.argsort(rows[keep], kind="stable")
-        rows, ids, found = rows[keep][order], ids[keep][order], found[keep][order]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))])
-        return offsets.astype(np.intp), ids, found
+        return self._cut(len(x), offsets, ids, found, found <= (r if isinstance(r, float) else r[rows]))
 
     def __getstate__(self):
         return {"data": self.data, "leafsize": self.leafsize, "boxsize": self.boxsize,

@@ -1,12 +1,9 @@
-"""Searches by any p-norm, and in periodic boxes, from Euclidean searches.
+"""Searches by any p-norm from Euclidean searches.
 
 The p-norm of a vector of m numbers lies within fixed factors of its Euclidean norm, so a ball of
 one norm is contained in a ball of the other. The points that a Euclidean search finds are measured
-again by the p-norm, and the result is exact. Periodic boxes are searched through the periodic
-images of a query that are close enough to the box.
+again by the p-norm, and the result is exact.
 """
-
-import itertools
 
 import numpy as np
 
@@ -50,36 +47,3 @@ def wrapped(difference, box):
     sides = np.where(box > 0, box, np.inf)
     difference = np.abs(difference)
     return np.where(box > 0, np.minimum(difference, sides - difference), difference)
-
-
-def images(x, box, reach, lo, hi):
-    """Return the periodic images of queries that come close to the points.
-
-    Parameters
-    ----------
-    x : ndarray, (q, m)
-        Queries.
-    box : ndarray, (m,), or None
-        Sides of the periodic box.
-    reach : float or ndarray, (q,)
-        Search radius, of all queries or of each.
-    lo, hi : ndarray, (m,)
-        Bounding box of the points.
-
-    Returns
-    -------
-    list of (shift, rows)
-        For each shift of the box, the rows of x whose shifted query is within `reach` of the
-        bounds.
-    """
-    if box is None:
-        return [(np.zeros(x.shape[1]), np.arange(len(x)))]
-    found = []
-    steps = [(0, -1, 1) if side > 0 else (0,) for side in box]
-    for step in itertools.product(*steps):
-        shift = np.array(step) * box
-        outside = np.maximum(np.maximum(lo - (x + shift), x + shift - hi), 0)
-        near = np.sqrt((outside * outside).sum(1)) <= reach * (1 + 1e-12)
-        if near.any():
-            found.append((shift, np.flatnonzero(near)))
-    return found

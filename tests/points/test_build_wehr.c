@@ -80,8 +80,8 @@ static void cells_round_and_queries_stay_exact(void **state) {
                 assert_int_equal(pointtree_nd_nearest_k(&view, NULL, queries, 20, bound2, found),
                                  20);
                 uint64_t keys[64];
-                assert_int_equal(leafindex_nearest_keys(&index, &query.x, 20, INFINITY, keys, NULL),
-                                 20);
+                assert_int_equal(
+                    leafindex_nearest_keys(&index, NULL, &query.x, 20, INFINITY, keys, NULL), 20);
                 for (uint32_t i = 0; i < 20; ++i) {
                     assert_int_equal(found[i].id, expected[i].id);
                     assert_int_equal(leaf_key_id(keys[i]), expected[i].id);

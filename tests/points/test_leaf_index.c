@@ -30,7 +30,7 @@ static void compare_near(const leafindex *index, vec3 query, uint32_t k, float r
     for (int i = 0; i < 4; ++i) { /* the last query starts where the third one ended */
         uint32_t near = i == 3 ? places[2] : places[i];
         assert_int_equal(
-            leafindex_nearest_keys(index, &query.x, k, pointtree_bound2(radius), keys, &near),
+            leafindex_nearest_keys(index, NULL, &query.x, k, pointtree_bound2(radius), keys, &near),
             count);
         assert_true(near <= last);
         places[2] = i == 2 ? near : places[2];
@@ -72,8 +72,9 @@ static void compare_query(const pointtree_view *view, const leafindex *index, ve
         }
         const float bound2 = pointtree_bound2(radii[r]);
         const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
-        assert_int_equal(leafindex_within_keys(index, &query.x, bound2, 0, NULL), within);
-        assert_int_equal(leafindex_within_keys(index, &query.x, bound2, within, keys), within);
+        assert_int_equal(leafindex_within_keys(index, NULL, &query.x, bound2, 0, NULL), within);
+        assert_int_equal(leafindex_within_keys(index, NULL, &query.x, bound2, within, keys),
+                         within);
         neighbour_sort(expected, within);
         leaf_keys_sort(keys, within);
         for (uint32_t i = 0; i < within; ++i)
@@ -168,14 +169,15 @@ static void compare_double_query(const pointtree_nd_view *tree, const leafindex 
         for (int i = 0; i < KS; ++i) {
             const uint32_t count =
                 pointtree_nd_nearest_k(tree, NULL, query, ks[i], bound2, nd_expected);
-            expect_same_nd(count, leafindex_nearest_doubles(index, query, ks[i], bound2, nd_found,
-                                                            i % 2 ? &near : NULL));
+            expect_same_nd(count, leafindex_nearest_doubles(index, NULL, query, ks[i], bound2,
+                                                            nd_found, i % 2 ? &near : NULL));
             assert_true(near <= last);
         }
         const uint32_t within =
             pointtree_nd_within(tree, NULL, query, bound2, POINTS_MAX, nd_expected);
-        assert_int_equal(leafindex_within_doubles(index, query, bound2, 0, nd_found), within);
-        assert_int_equal(leafindex_within_doubles(index, query, bound2, within, nd_found), within);
+        assert_int_equal(leafindex_within_doubles(index, NULL, query, bound2, 0, nd_found), within);
+        assert_int_equal(leafindex_within_doubles(index, NULL, query, bound2, within, nd_found),
+                         within);
         neighbour_nd_sort(nd_expected, within);
         neighbour_nd_sort(nd_found, within);
         expect_same_nd(within, within);

@@ -90,15 +90,17 @@ static uint32_t take_keys(uint32_t count) {
 
 static uint32_t find_nearest(const leafindex *index, const void *query, uint32_t k, double bound2) {
     return index->scalar == POINT_DOUBLE
-               ? leafindex_nearest_doubles(index, (const double *)query, k, bound2, found, NULL)
-               : take_keys(leafindex_nearest_keys(index, (const float *)query, k, (float)bound2,
-                                                  keys, NULL));
+               ? leafindex_nearest_doubles(index, NULL, (const double *)query, k, bound2, found,
+                                           NULL)
+               : take_keys(leafindex_nearest_keys(index, NULL, (const float *)query, k,
+                                                  (float)bound2, keys, NULL));
 }
 
 static uint32_t find_within(const leafindex *index, const void *query, double bound2) {
     return index->scalar == POINT_DOUBLE
-               ? leafindex_within_doubles(index, (const double *)query, bound2, COUNT_MAX, found)
-               : take_keys(leafindex_within_keys(index, (const float *)query, (float)bound2,
+               ? leafindex_within_doubles(index, NULL, (const double *)query, bound2, COUNT_MAX,
+                                          found)
+               : take_keys(leafindex_within_keys(index, NULL, (const float *)query, (float)bound2,
                                                  COUNT_MAX, keys));
 }
 

@@ -30,6 +30,9 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(kd_points_nearest(tree, &query, 1, ids, NULL, NULL), KD_OK);
     const uint32_t gone = 0;
     assert_int_equal(kd_points_remove(tree, &gone, 1), KD_OK);
+    assert_int_equal(kd_points_nearest(tree, &query, 1, ids, NULL, NULL), KD_OK);
+    assert_int_equal(ids[0], 1); /* the point at the query itself was removed */
+    snprintf(query.method, sizeof query.method, "walk");
     assert_int_equal(kd_points_nearest(tree, &query, 1, ids, NULL, NULL), KD_ERROR_USAGE);
     assert_int_equal(in_box_count(tree, &points, &points, offsets), KD_OK);
     assert_int_equal(offsets[4], 3); /* the boxes of a changed tree bound the points present */

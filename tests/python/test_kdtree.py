@@ -36,6 +36,62 @@ def test_all_calls_answer_for_the_points_that_were_given(dims, boxsize, copy_dat
         tree.data[0] = 1
 
 
+@pytest.mark.parametrize("points", ["uniform", "lattice", "clusters"])
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+@pytest.mark.parametrize("boxsize", [None, 1.0, [1.0, 0.0, 2.0]])
+@pytest.mark.parametrize("r", [0.05, 0.45])
+def test_rows_pairs_and_counts_equal_brute_force(r, boxsize, p, points):
+    x = {"uniform": DRAW.random((300, 3)), "lattice": DRAW.integers(0, 10, (300, 3)) / 10,
+         "clusters": (DRAW.integers(0, 2, (300, 3)) + 1e-5 * DRAW.random((300, 3))) % 1}[points]
+    d = abs(x[:, None] - x)
+    if boxsize is not None:
+        sides = np.broadcast_to(boxsize, 3)
+        d = np.where(sides > 0, np.minimum(d, abs(sides - d)), d)
+    if p == 2:
+        d = d * d
+    d = d.max(-1) if p == np.inf else d[..., 0] + d[..., 1] + d[..., 2]
+    tree, near = KDTree(x, boxsize=boxsize), d <= (r * r if p == 2 else r)
+    order = np.lexsort((np.broadcast_to(np.arange(300), d.shape), d))  # ties by the index
+    d = np.sqrt(d) if p == 2 else d
+    found, ids = tree.query(x, 40, p=p)
+    np.testing.assert_array_equal(found, np.take_along_axis(d, order, 1)[:, :40])
+    np.testing.assert_array_equal(ids, order[:, :40])
+    assert tree.query_ball_point(x, r, p=p).tolist() == [np.flatnonzero(row).tolist() for row in near]
+    np.testing.assert_array_equal(tree.query_ball_point(x, r, p=p, return_length=True), near.sum(1))
+    assert tree.query_pairs(r, p=p) == {(i, j) for i, j in np.argwhere(near) if i < j}
+    pairs = tree.query_pairs(r, p=p, output_type="ndarray")
+    assert pairs.dtype == np.intp and len(pairs) == np.triu(near, 1).sum()
+    radii = np.concatenate([[-1, 0], DRAW.random(9)])
+    np.testing.assert_array_equal(tree.count_neighbors(tree, radii, p=p), [(d <= one).sum() for one in radii])
+    weights = DRAW.random(300)
+    np.testing.assert_allclose(tree.count_neighbors(tree, radii, p=p, weights=weights),
+                               [weights @ (d <= one) @ weights for one in radii], rtol=1e-12)
+    matrix = tree.sparse_distance_matrix(tree, r, p=p, output_type="coo_matrix").toarray()
+    np.testing.assert_array_equal(matrix, np.where(near, d, 0))
+
+
+@pytest.mark.parametrize("dims", [1, 3, 7])
+def test_one_query_a_call_equals_a_batch(dims):
+    x, queries = DRAW.random((500, dims)), DRAW.random((50, dims))
+    tree = KDTree(x)
+    found, ids = tree.query(queries)
+    balls, nearest = tree.query_ball_point(queries, 0.3), [tree.query(one) for one in queries]
+    assert [one[0] for one in nearest] == found.tolist() and [one[1] for one in nearest] == ids.tolist()
+    assert [tree.query_ball_point(one, 0.3, return_sorted=True) for one in queries] == balls.tolist()
+    assert [sorted(tree.query_ball_point(one, 0.3)) for one in queries] == balls.tolist()
+    assert tree.query(queries[0], distance_upper_bound=1e-9) == (np.inf, 500)
+    assert type(tree.query(x[7])[0]) is np.float64 and tree.query(x[7]) == (0, 7)
+    assert tree.query_ball_point(x[7], -1.0) == [] and tree.query_ball_point(x[7], 0.0) == [7]
+    for wrong in (np.full(dims, np.nan), np.full(dims, np.inf), np.zeros(dims + 1)):
+        with pytest.raises(ValueError):
+            tree.query(wrong)
+        with pytest.raises(ValueError):
+            tree.query_ball_point(wrong, 0.1)
+    assert tree.query_ball_point(np.full(dims, 1e200), 1.0) == []
+    assert tree.query(np.zeros(dims, np.float32))[0] == tree.query(np.zeros(dims))[0]
+    assert tree.query(queries.T.copy().T[0])[0] == found[0]
+
+
 def test_ids_mean_the_same_in_every_call():
     x, ids = DRAW.random((60, 2)), DRAW.permutation(1000)[:60]
     tree, plain = KDTree(x, ids=ids), KDTree(x)
