@@ -105,7 +105,7 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
     if (tree->compressed || tree->unpacked || tree->view.reference_count == 0) return KD_OK;
     const kd_status status =
-        compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, stream);
+        compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0, stream);
     if (status != KD_OK && status != KD_ERROR_MEMORY) return status;
     if (!tree->compressed) {
         tree->unpacked = true;
@@ -113,7 +113,7 @@ kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
                     "no compressed tree for the %u triangles on the device: %s; ray casting uses "
                     "the full tree, at a quarter to half of the speed",
                     tree->view.triangle_count,
-                    status == KD_OK ? "it would exceed 64 levels or 34 GB" : kd_last_error());
+                    status == KD_OK ? "it would exceed 64 levels or 68.7 GB" : kd_last_error());
         status_clear();
         return KD_OK;
     }

@@ -27,9 +27,10 @@ enum {
     COMPRESSED_NODE_UNITS = 4, /* units per node; also the alignment of a block of children */
     /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
     COMPRESSED_LEAF_MAX = 11,
-    COMPRESSED_MAX_DEPTH = 64,  /* levels of nodes; the capacity of a ray's stack */
-    COMPRESSED_SPARE_UNITS = 4, /* padding after the last leaf, for loads beyond it */
-    COMPRESSED_INNER_SHIFT = 28 /* bits of `base` above: how many children are nodes */
+    COMPRESSED_MAX_DEPTH = 64,   /* levels of nodes; the capacity of a ray's stack */
+    COMPRESSED_SPARE_UNITS = 4,  /* padding after the last leaf, for loads beyond it */
+    COMPRESSED_INNER_SHIFT = 29, /* bits of `base` above: how many children are nodes */
+    COMPRESSED_INNER_MAX = 7
 };
 
 /* A node. Plane q of an axis lies at p + q / inv_e; the three axes share one scale. Each of the
@@ -42,7 +43,9 @@ typedef struct compressed_node {
     struct compressed_row {
         /* 128 + offset of the child in the block, in units; 0: no child */
         uint8_t meta[COMPRESSED_CHILDREN];
-        /* low 28 bits: the block of children, in nodes (4 units); high 4: how many are nodes */
+        /* low 29 bits: the block of children, in nodes (4 units); high 3: how many are nodes, of 8
+           stored as 7: a child at a place of at most 4 units for each of these is a node, as a leaf
+           begins one unit behind its header */
         uint32_t base;
         uint32_t order; /* lanes in front-to-back order, a nibble each */
     } rows[4]; /* index: bit 0: direction negative in x, bit 1: in y. For positive z; a ray with
@@ -73,9 +76,17 @@ KD_FN uint32_t compressed_leaf_units(uint32_t triangles) {
     return 1 + (3 * triangles + 1) / 2;
 }
 
+/* Returns `base` of a node with `inner` children that are nodes, whose block begins at `unit`. */
+KD_FN uint32_t compressed_base(uint32_t inner, uint32_t unit) {
+    const uint32_t count = inner < COMPRESSED_INNER_MAX ? inner : (uint32_t)COMPRESSED_INNER_MAX;
+    return count << COMPRESSED_INNER_SHIFT | unit / COMPRESSED_NODE_UNITS;
+}
+
 /* A tree has no compressed form if none of its triangles can be hit, if it would be deeper than
-   COMPRESSED_MAX_DEPTH, or if it would need more units than `base` can address. */
+   COMPRESSED_MAX_DEPTH, or if it would need more units than `base` can address: 68.7 GB. */
 #define COMPRESSED_UNITS_MAX ((uint64_t)1 << (COMPRESSED_INNER_SHIFT + 2))
+/* Nodes of a k-d tree that a node's word can address (layout.h). */
+#define COMPRESSED_TREE_MAX ((uint64_t)1 << 30)
 
 /* Returns the smallest side of a node's grid in a tree with this box. A finer grid would gain
    nothing, because rays widen every box by their slack. */
@@ -95,13 +106,21 @@ KD_FN uint64_t compressed_bytes_max(uint64_t triangles) {
 /* Building the compressed form on a CUDA device. Without CUDA in the build every call fails with
    KD_ERROR_DEVICE. */
 
+enum {
+    /* nodes of a tree or slab that are converted at once, with 3.5 GB of scratch memory */
+    COMPRESSED_SLAB_NODES = 1 << 23,
+    COMPRESSED_SLAB_NODES_MIN = 1 << 17 /* if memory is short: 55 MB */
+};
+
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
-   no compressed form. Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's
-   memory pool. Synchronises the stream once, and again for each retry with more memory. */
-KD_DEVICE_CALL(compressed_device_open,
-               (void **units, uint64_t *bytes, const tritree_view *tree, void *stream));
+   no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, fewer if
+   memory is short) is converted in slabs; the hits do not depend on them. Scratch
+   (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once, several
+   times for each slab, and again for each retry with more memory. */
+KD_DEVICE_CALL(compressed_device_open, (void **units, uint64_t *bytes, const tritree_view *tree,
+                                        uint32_t slab_nodes, void *stream));
 
 #ifdef __cplusplus
 }

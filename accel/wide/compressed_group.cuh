@@ -198,7 +198,7 @@ __device__ __forceinline__ void compressed_group_node(const compressed_source &s
     const float inv_e = (float)(254.9 / (double)side);
     if (me < 4) {
         for (uint32_t k = 0; k < COMPRESSED_CHILDREN; ++k) out->rows[me].meta[k] = 0;
-        out->rows[me].base = inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
+        out->rows[me].base = compressed_base(inner, base);
         out->rows[me].order = order;
     }
     if (me < 3) out->p[me] = (me == 0 ? low[0] : me == 1 ? low[1] : low[2]) + 0.0f;

@@ -49,7 +49,8 @@ typedef struct compressed_part_task {
 } compressed_part_task;
 
 typedef struct compressed_cutter {
-    tritree_view tree; /* the given tree */
+    tritree_view tree; /* the given tree, or a slab of it (compressed_top.h) */
+    box3 cell;         /* of its root; infinite on sides without a plane */
     uint64_t node_capacity, reference_capacity, part_capacity;
     compressed_subtree *at; /* the refined tree */
     uint32_t *references;
@@ -69,9 +70,7 @@ __device__ __forceinline__ uint32_t compressed_pair_of(uint32_t node) {
 
 /* Returns the cell of a node: each side is the nearest plane of an ancestor that bounds it. */
 __device__ __forceinline__ box3 compressed_child_of(const compressed_cutter &c, uint32_t at) {
-    box3 cell;
-    cell.lo = vec3_all(-INFINITY);
-    cell.hi = vec3_all(INFINITY);
+    box3 cell = c.cell;
     uint32_t open = 63;
     while (at != 0 && open != 0) {
         const uint2 up = __ldg(c.up + compressed_pair_of(at));

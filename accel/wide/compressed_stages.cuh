@@ -18,7 +18,8 @@
 
 /* Result of compressed_find_items, for the host. */
 typedef struct compressed_found {
-    /* units 0: the tree has no compressed form, or the capacity is too small */
+    /* units: the end of the last block; 0: the tree has no compressed form, or the capacity is too
+       small */
     uint32_t items, units;
     uint32_t depth;
     uint32_t needed; /* minimum capacity for items that is needed; 0: the capacity sufficed */
@@ -27,8 +28,10 @@ typedef struct compressed_found {
 
 typedef struct compressed_maker {
     compressed_source source;
-    uint4 *children;   /* three arrays of COMPRESSED_GROUP per item: compressed_child_store */
-    uint32_t *origins; /* per item: its index in `children`; undefined for the root */
+    box3 cell;           /* of the root; infinite on sides without a plane */
+    uint32_t first_unit; /* that of the root */
+    uint4 *children;     /* three arrays of COMPRESSED_GROUP per item: compressed_child_store */
+    uint32_t *origins;   /* per item: its index in `children`; undefined for the root */
     /* per item: its unit; the unit of its block of children, or, until that is known, the number
        and units of the children */
     uint2 *places;
@@ -110,8 +113,7 @@ __device__ __forceinline__ compressed_item compressed_item_of(const compressed_m
                                                               bool is) {
     compressed_child from;
     uint32_t order;
-    from.item.cell.lo = vec3_all(-INFINITY);
-    from.item.cell.hi = vec3_all(INFINITY);
+    from.item.cell = m.cell;
     from.item.node = from.item.first = from.item.count = 0;
     if (is && i) compressed_child_load(m, m.origins[i], from, &order);
     return from.item;
@@ -181,8 +183,11 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const bool fits =
         m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
-    uint32_t begin = 0, end = fits ? 1 : 0, units = COMPRESSED_NODE_UNITS, depth = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.results->needed = 0;
+    uint32_t begin = 0, end = fits ? 1 : 0, units = m.first_unit + COMPRESSED_NODE_UNITS, depth = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        m.places[0].x = m.first_unit;
+        m.results->needed = 0;
+    }
     grid.sync();
     while (begin < end && depth < COMPRESSED_MAX_DEPTH) {
         const uint32_t part = (end - begin + gridDim.x - 1) / gridDim.x;

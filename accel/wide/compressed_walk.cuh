@@ -359,7 +359,7 @@ template <bool any, bool bounded> struct compressed_ray {
         hits ^= 1u << first;
         const uint32_t place = compressed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
         at = compressed_place_in(base & ((1u << COMPRESSED_INNER_SHIFT) - 1), place);
-        if (place < COMPRESSED_NODE_UNITS * (base >> COMPRESSED_INNER_SHIFT)) {
+        if (place <= COMPRESSED_NODE_UNITS * (base >> COMPRESSED_INNER_SHIFT)) { /* a node */
             if (hits) {
                 stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),
                                                   (m1 & 0x7f7f7f7fu) | (hits & 0x80808080u));

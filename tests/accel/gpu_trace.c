@@ -3,6 +3,7 @@
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
@@ -76,6 +77,23 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
     }
 }
 
+/* The hits do not depend on the slabs in which the compressed form was made. */
+static void all_slabs_agree(const tritree_cuda *tree, answers *a, const char *set, uint32_t count) {
+    static const uint32_t sizes[] = {1, 40};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
+        tritree_cuda in_slabs = *tree;
+        void *units = NULL;
+        uint64_t bytes = 0;
+        assert_int_equal(compressed_device_open(&units, &bytes, &tree->view, sizes[k], NULL),
+                         KD_OK);
+        assert_int_equal(units == NULL, tree->compressed == NULL);
+        in_slabs.view.compressed = units;
+        cast(&in_slabs, a, TRACE_PERSISTENT, 0);
+        same_bits(a, "persistent in slabs", set, count);
+        device_memory_free(units);
+    }
+}
+
 static void compare(answers *a, answers *b, case_triangles which, uint32_t count) {
     triangle_set set = triangle_set_make(which, count);
     const char *name = case_triangles_name(which);
@@ -106,6 +124,7 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     cast(&on_device, a, TRACE_ONCE, 8);
     same_bits(a, "narrow tiles", name, count);
     all_tiles_and_counts_agree(&on_device, a, b);
+    all_slabs_agree(&on_device, a, name, count);
     tritree_cuda_close(&on_device);
     tritree_close(&tree);
     triangle_set_close(&set);
