@@ -4,8 +4,10 @@
    is |dot(wi, normal)|.
    BSDF_RADIANCE transports radiance, against the direction of light (camera paths): light that
    crosses into another medium is scaled by the squared ratio of the indices. BSDF_FLUX transports
-   flux (photons): it is not scaled, but corrected for the asymmetry of shading normals, so that
-   both modes render the same scene (Veach 1997, sections 5.2 and 5.3). */
+   flux (photons): it is not scaled. Where shading and geometric normal differ, a surface depends on
+   the direction to the camera, from which its normal is bent and which may lie below the shading
+   normal. There flux is defined by radiance: of what arrives from wo, the part towards wi is what
+   the surface as seen from wi reflects of wo's light (Veach 1997, sections 5.2 and 5.3). */
 #ifndef KD_SHADERS_BSDF_H
 #define KD_SHADERS_BSDF_H
 #include "shaders/bsdf_principled.h"
@@ -123,13 +125,6 @@ KD_FN principled_side bsdf_principled(const surface *at, const bsdf_frame *base)
     return principled_side_of(at, &base->axes, base->wo, base->side, &base->glass);
 }
 
-/* Veach 1997, eq. 5.19: correction of flux where shading and geometric normal differ. */
-KD_FN float bsdf_flux_correction(const surface *at, vec3 wo, vec3 wi) {
-    const float above = fabsf(vec3_dot(wo, at->normal) * vec3_dot(wi, at->geometric));
-    const float below = fabsf(vec3_dot(wo, at->geometric) * vec3_dot(wi, at->normal));
-    return below > 0 ? above / below : 0;
-}
-
 /* Returns true if light from wi, whose local direction is `local`, crosses the surface to the side
    of wo. Flux arrives at the triangles: there their plane decides for all surfaces. */
 KD_FN bool bsdf_crosses(const surface *at, const bsdf_frame *base, vec3 wi, vec3 local,
@@ -138,28 +133,25 @@ KD_FN bool bsdf_crosses(const surface *at, const bsdf_frame *base, vec3 wi, vec3
     return vec3_dot(wi, at->geometric) * base->side < 0;
 }
 
-/* Returns f(wo, wi) of all lobes that are not delta distributions, in 1/sr. */
-KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+/* bsdf_evaluate for the shading normal of `at`. */
+KD_FN vec3 bsdf_evaluate_at(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
     const bool crosses = bsdf_crosses(at, &base, wi, local, mode);
     /* The geometric normal decides on which side of the surface the light is; the shading normal
        only affects its amount. */
     if (crosses != (local.z < 0)) return vec3_all(0);
-    vec3 value = vec3_all(0);
-    if (at->kind == MATERIAL_GLASS) {
-        if (at->alpha > 0) value = glass_evaluate(&base.glass, base.wo, local, mode);
-    } else if (at->kind == MATERIAL_PRINCIPLED) {
+    if (at->kind == MATERIAL_GLASS)
+        return at->alpha > 0 ? glass_evaluate(&base.glass, base.wo, local, mode) : vec3_all(0);
+    if (at->kind == MATERIAL_PRINCIPLED) {
         const principled_side side = bsdf_principled(at, &base);
-        value = principled_evaluate(&side, local, mode);
-    } else if (!crosses && local.z > 0) {
-        value = opaque_evaluate(at, base.wo, local);
+        return principled_evaluate(&side, local, mode);
     }
-    if (mode == BSDF_FLUX) value = vec3_scale(value, bsdf_flux_correction(at, wo, wi));
-    return value;
+    return !crosses && local.z > 0 ? opaque_evaluate(at, base.wo, local) : vec3_all(0);
 }
 
-/* Returns the density (1/sr) with which bsdf_draw samples wi, delta distributions excluded. */
+/* Returns the density (1/sr) with which bsdf_draw samples wi in BSDF_RADIANCE mode, delta
+   distributions excluded. */
 KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
@@ -181,8 +173,8 @@ KD_FN lobe_sample bsdf_draw_lobe(const surface *at, const bsdf_frame *base, rng_
     return principled_draw(&side, mode, random);
 }
 
-/* Samples the BSDF. Uses random.value[0..2]; [3] is for the caller (roulette, opacity). */
-KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
+/* Samples the BSDF of the surface with the shading normal of `at`. */
+KD_FN bsdf_sample bsdf_draw_at(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const lobe_sample drawn = bsdf_draw_lobe(at, &base, random, mode);
     bsdf_sample sample;
@@ -193,9 +185,99 @@ KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_m
     sample.transmitted = drawn.wi.z < 0;
     const bool crosses = bsdf_crosses(at, &base, sample.direction, drawn.wi, mode);
     if (crosses != sample.transmitted) sample.weight = vec3_all(0);
-    if (mode == BSDF_FLUX && !vec3_is_zero(sample.weight))
-        sample.weight = vec3_scale(sample.weight, bsdf_flux_correction(at, wo, sample.direction));
     return sample;
+}
+
+/* --- flux at surfaces whose shading normal differs from the geometric one --- */
+
+/* Probability with which flux is sampled by the cosine about the geometric normal: the lobes about
+   the shading normal do not reach all directions above the surface. */
+#define BSDF_EVEN_ODDS 0.25f
+KD_FN float bsdf_even_odds(const surface *at) {
+    if (!surface_is_tilted(at) || surface_is_specular(at)) return 0;
+    if (at->kind == MATERIAL_DIFFUSE) return 1;
+    const float cosine = vec3_dot(at->mapped, at->geometric);
+    return BSDF_EVEN_ODDS * sqrtf(float_max(0, 1 - cosine * cosine));
+}
+
+/* Density of that, 1/sr. */
+KD_FN float bsdf_even_pdf(const surface *at, vec3 wo, vec3 wi) {
+    const float cosine = vec3_dot(wi, at->geometric);
+    if (surface_is_clear(at)) return fabsf(cosine) * (0.5f / KD_PI);
+    return cosine * vec3_dot(wo, at->geometric) > 0 ? fabsf(cosine) / KD_PI : 0;
+}
+
+/* Returns what is scattered towards wi (1/sr) per flux from wo: f |cos|, all lobes that are not
+   delta distributions. */
+KD_FN_NOINLINE vec3 bsdf_flux(const surface *at, vec3 wo, vec3 wi) {
+    const float arrives = vec3_dot(wo, at->geometric), leaves = vec3_dot(wi, at->geometric);
+    if (!surface_is_tilted(at))
+        return vec3_scale(bsdf_evaluate_at(at, wi, wo, BSDF_RADIANCE), fabsf(leaves));
+    surface seen = *at;
+    surface_turn(&seen, wi);
+    if (arrives == 0 || (at->smooth_height > 0 && arrives * leaves <= 0)) return vec3_all(0);
+    const vec3 value = bsdf_evaluate_at(&seen, wi, wo, BSDF_RADIANCE);
+    return vec3_scale(value, fabsf(vec3_dot(wo, seen.normal) * leaves / arrives));
+}
+
+/* Returns the density (1/sr) with which bsdf_draw samples wi in BSDF_FLUX mode. */
+KD_FN_NOINLINE float bsdf_flux_pdf(const surface *at, vec3 wo, vec3 wi) {
+    const float even = bsdf_even_odds(at);
+    float pdf = 0;
+    if (even > 0) pdf = even * bsdf_even_pdf(at, wo, wi);
+    if (even < 1) pdf += (1 - even) * bsdf_pdf(at, wo, wi);
+    return pdf;
+}
+
+KD_FN vec3 bsdf_draw_even(const surface *at, vec3 wo, float u, float v, float side) {
+    float sign = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
+    if (surface_is_clear(at) && side < 0.5f) sign = -sign;
+    const frame3 axes = frame3_around(vec3_scale(at->geometric, sign));
+    return frame3_to_world(&axes, sample_cosine_hemisphere(u, v));
+}
+
+KD_FN_NOINLINE bsdf_sample bsdf_draw_flux(const surface *at, vec3 wo, rng_block random) {
+    const float even = bsdf_even_odds(at), lot = random.value[2];
+    bsdf_sample sample;
+    if (lot < even) {
+        sample.direction = bsdf_draw_even(at, wo, random.value[0], random.value[1], lot / even);
+        sample.specular = false;
+    } else {
+        random.value[2] = float_min((lot - even) / (1 - even), 0x1.fffffep-1f);
+        sample = bsdf_draw_at(at, wo, random, BSDF_FLUX);
+        if (sample.specular) { /* Veach 1997, eq. 5.19 */
+            const float above =
+                vec3_dot(wo, at->normal) * vec3_dot(sample.direction, at->geometric);
+            const float below =
+                vec3_dot(wo, at->geometric) * vec3_dot(sample.direction, at->normal);
+            const float share = below != 0 ? fabsf(above / below) / (1 - even) : 0;
+            sample.weight = vec3_scale(sample.weight, share);
+            return sample;
+        }
+        if (!(sample.pdf > 0)) return sample; /* absorbed */
+    }
+    sample.transmitted =
+        vec3_dot(sample.direction, at->geometric) * vec3_dot(wo, at->geometric) < 0;
+    sample.pdf = bsdf_flux_pdf(at, wo, sample.direction);
+    sample.weight = vec3_all(0);
+    if (sample.pdf > 0)
+        sample.weight = vec3_scale(bsdf_flux(at, wo, sample.direction), 1 / sample.pdf);
+    return sample;
+}
+
+/* --- the BSDF --- */
+
+/* Returns f(wo, wi) of all lobes that are not delta distributions, in 1/sr. */
+KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+    if (mode == BSDF_RADIANCE || !surface_is_tilted(at)) return bsdf_evaluate_at(at, wo, wi, mode);
+    const float cosine = fabsf(vec3_dot(wi, at->normal));
+    return cosine > 0 ? vec3_scale(bsdf_flux(at, wo, wi), 1 / cosine) : vec3_all(0);
+}
+
+/* Samples the BSDF. Uses random.value[0..2]; [3] is for the caller (roulette, opacity). */
+KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
+    if (mode == BSDF_RADIANCE || !surface_is_tilted(at)) return bsdf_draw_at(at, wo, random, mode);
+    return bsdf_draw_flux(at, wo, random);
 }
 
 #endif

@@ -231,6 +231,18 @@ KD_FN_NOINLINE float emission_guided_angle(const photon_emission *emission, uint
     return sum > 0 ? 1 / sum : 0;
 }
 
+/* Returns the pdf per area of a ray from infinity that was sampled for target `which`. */
+KD_FN float emission_guided_disc(const photon_emission *emission, uint32_t which, vec3 through,
+                                 vec3 direction) {
+    float pdf = 0;
+    for (uint32_t i = 0; i < emission->target_count; ++i) {
+        const emission_target *other = &emission->targets[i];
+        if (i == which || emission_intersects(other, through, direction, true))
+            pdf += emission_target_chance(emission, i) / (KD_PI * float_square(other->radius));
+    }
+    return pdf;
+}
+
 /* emission_ray_through_targets for guided emission; *area is the inverse of the pdf per area. */
 KD_FN_NOINLINE ray emission_guided_ray(const scene_view *scene, const photon_emission *emission,
                                        vec3 direction, float u, float v, float *area) {
@@ -240,13 +252,7 @@ KD_FN_NOINLINE ray emission_guided_ray(const scene_view *scene, const photon_emi
     const vec2 disc = sample_disc(u, v);
     const vec3 local = vec3_make(target->radius * disc.x, target->radius * disc.y, 0);
     const vec3 through = vec3_add(target->centre, frame3_to_world(&axes, local));
-    float pdf = 0;
-    for (uint32_t i = 0; i < emission->target_count; ++i) {
-        const emission_target *other = &emission->targets[i];
-        if (i == which || emission_intersects(other, through, direction, true))
-            pdf += emission_target_chance(emission, i) / (KD_PI * float_square(other->radius));
-    }
-    *area = 1 / pdf;
+    *area = 1 / emission_guided_disc(emission, which, through, direction);
     const float behind = vec3_length(vec3_sub(through, box3_centre(scene->box))) +
                          vec3_length(box3_size(scene->box));
     return ray_make(vec3_along(through, -behind, direction), direction, 0, INFINITY);

@@ -8,7 +8,7 @@
    Memory: none beyond the stack of one ray.
    Invariants: a pure function of (scene, options, ray, key); unbiased up to max_depth.
    Media: a free-flight distance is sampled before each surface (material.h). Where a medium
-   scatters, its phase function replaces the BSDF; it has separate random dimensions.
+   scatters, its phase function replaces the BSDF, with its own random dimensions.
    Wavelengths: at dispersive glass a path samples one wavelength and is monochromatic from then on
    (material.h).
    Differs from the books in: random numbers are Owen-scrambled Sobol points (sobol.h); a surface
@@ -42,44 +42,60 @@ KD_FN bool shadow_request_clear(shadow_request *request) {
     return false;
 }
 
-/* Samples a light for a surface. `medium`: the medium on wo's side. `mis`: the caller also samples
-   the BSDF, so the weight is that of multiple importance sampling. Returns false if the
-   contribution is zero. */
+/* Sets *request to the light of a sample at a surface, without multiple importance sampling.
+   `medium`: the medium on wo's side. Returns false if it is zero. */
+KD_FN bool path_light_request_at(const surface *at, vec3 wo, uint32_t medium,
+                                 const light_sample *drawn, shadow_request *request) {
+    if (!(drawn->pdf_solid_angle > 0) || vec3_is_zero(drawn->radiance))
+        return shadow_request_clear(request);
+    const vec3 f = bsdf_evaluate(at, wo, drawn->direction, BSDF_RADIANCE);
+    if (vec3_is_zero(f)) return shadow_request_clear(request);
+    request->ray = light_shadow_ray(at, drawn);
+    request->medium = medium_beyond_surface(at, wo, drawn->direction, medium);
+    request->sent = vec3_mul(f, drawn->radiance);
+    request->weight = fabsf(vec3_dot(drawn->direction, at->normal)) / drawn->pdf_solid_angle;
+    return true;
+}
+
+/* Samples a light for a surface. `mis`: the caller also samples the BSDF, so the weight is that of
+   multiple importance sampling. Returns false if the contribution is zero. */
 KD_FN bool path_sample_light_at(const scene_view *scene, const surface *at, vec3 wo,
                                 uint32_t medium, bool mis, rng_block random,
                                 shadow_request *request) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return shadow_request_clear(request);
-    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return shadow_request_clear(request);
-    float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
+    if (!path_light_request_at(at, wo, medium, &drawn, request)) return false;
     if (mis && !drawn.delta)
-        weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    request->ray = light_shadow_ray(at, &drawn);
-    request->medium = medium_beyond_surface(at, wo, drawn.direction, medium);
-    request->sent = vec3_mul(f, drawn.radiance);
-    request->weight = weight;
+        request->weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
     return true;
 }
 
-/* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
-   scattering coefficient is not included. `mis`: the caller also samples the phase function. */
+/* As path_light_request_at, at a point in a medium. `phase`: the phase function for the light's
+   direction. The scattering coefficient is not included. */
+KD_FN bool path_light_request_in(vec3 place, uint32_t medium, float phase,
+                                 const light_sample *drawn, shadow_request *request) {
+    if (!(drawn->pdf_solid_angle > 0) || vec3_is_zero(drawn->radiance))
+        return shadow_request_clear(request);
+    request->ray = drawn->distance < INFINITY ? ray_make(place, vec3_sub(drawn->point, place), 0, 1)
+                                              : ray_make(place, drawn->direction, 0, INFINITY);
+    request->medium = medium;
+    request->sent = vec3_scale(drawn->radiance, phase / drawn->pdf_solid_angle);
+    request->weight = 1;
+    return true;
+}
+
+/* Samples a light for a point in a medium, where a ray of `direction` arrived. `mis`: as above. */
 KD_FN bool path_sample_light_in(const scene_view *scene, vec3 place, uint32_t medium,
                                 vec3 direction, bool mis, rng_block random,
                                 shadow_request *request) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return shadow_request_clear(request);
     const float phase =
         medium_phase(medium_of(scene, medium)->g, vec3_dot(direction, drawn.direction));
-    float weight = phase / drawn.pdf_solid_angle;
-    if (mis && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
-    request->ray = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
-                                             : ray_make(place, drawn.direction, 0, INFINITY);
-    request->medium = medium;
-    request->sent = vec3_scale(drawn.radiance, weight);
-    request->weight = 1;
+    if (!path_light_request_in(place, medium, phase, &drawn, request)) return false;
+    if (mis && !drawn.delta) {
+        const float weight =
+            phase / drawn.pdf_solid_angle * mis_power(drawn.pdf_solid_angle, phase);
+        request->sent = vec3_scale(drawn.radiance, weight);
+    }
     return true;
 }
 

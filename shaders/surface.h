@@ -21,6 +21,7 @@ typedef struct surface {
     float error;    /* the true point lies within this distance of `position` on each axis */
     vec3 geometric; /* unit; on the side from which the corners are counter-clockwise */
     vec3 normal;    /* unit, for shading */
+    vec3 mapped;    /* `normal` before surface_bend_normal, which depends on the direction */
     vec2 texcoord;
     bool front; /* hit from the side of the geometric normal */
     /* Height of the smooth surface above `position`, on the side that was hit; 0: no light from
@@ -100,9 +101,8 @@ KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uin
 }
 
 /* Bends the shading normal as little as necessary for the mirror direction of `wo` to leave the
-   surface on wo's side. */
-KD_FN void surface_bend_normal(surface *at, vec3 wo) {
-    const float side = at->front ? 1.0f : -1.0f;
+   surface on wo's side. `side`: +1 if that is the front, else -1. */
+KD_FN void surface_bend_normal(surface *at, float side, vec3 wo) {
     const vec3 up = vec3_scale(at->geometric, side), n = vec3_scale(at->normal, side);
     const vec3 mirrored = fresnel_reflect(wo, n);
     const float minimum = float_min(0.9f * vec3_dot(wo, up), 0.01f);
@@ -111,6 +111,19 @@ KD_FN void surface_bend_normal(surface *at, vec3 wo) {
     const vec3 lifted = vec3_normalize(vec3_along(mirrored, minimum - height, up));
     const vec3 half = vec3_normalize(vec3_add(wo, lifted));
     if (!vec3_is_zero(half)) at->normal = vec3_scale(half, side);
+}
+
+/* Returns true if shading and geometric normal differ. */
+KD_FN bool surface_is_tilted(const surface *at) {
+    return at->mapped.x != at->geometric.x || at->mapped.y != at->geometric.y ||
+           at->mapped.z != at->geometric.z;
+}
+
+/* Sets the shading normal to that of the surface as seen from `wo`. */
+KD_FN void surface_turn(surface *at, vec3 wo) {
+    at->normal = at->mapped;
+    if (at->kind != MATERIAL_DIFFUSE)
+        surface_bend_normal(at, vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f, wo);
 }
 
 KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
@@ -223,8 +236,10 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
     }
     const bool mapped = made->normal_map != KD_NONE || made->bump_map != KD_NONE;
     if (mapped || surface_is_clear(at)) at->smooth_height = 0;
+    at->mapped = at->normal;
     if (at->kind != MATERIAL_DIFFUSE)
-        surface_bend_normal(at, vec3_negate(vec3_normalize(ray->direction)));
+        surface_bend_normal(at, at->front ? 1.0f : -1.0f,
+                            vec3_negate(vec3_normalize(ray->direction)));
 }
 
 KD_FN surface surface_at_instance(const scene_view *scene, const ray *ray, ray_hit hit,

@@ -92,7 +92,7 @@ typedef struct kd_render_options {
                            that is less work; 0: estimate it at the end of each gather ray */
     int32_t passes;     /* "ppm", "sppm": passes, each with its own photon maps and one sample per
                            pixel */
-    float alpha;        /* "ppm", "sppm": in (0, 1]: pass i shrinks the squared radius by the factor
+    float alpha;        /* "ppm", "sppm", "vcm": in (0, 1]: pass i shrinks the squared radius by the factor
                             (i + alpha) / (i + 1) */
     char channel[16];   /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
                            "distance" */
@@ -145,6 +145,10 @@ typedef struct kd_render_options {
                   evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
                   first one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
     float frame_rate; /* frames per second of glTF animations, and of animated images */
+    char techniques[32]; /* experimental, "vcm": how light is found: "all", or names of "eye" (paths
+                            that hit lights), "lamps" (sampled lights), "splat" (light paths seen by
+                            the camera) and "merge" (light paths that merge with eye paths behind
+                            mirrors and glass), in this order, joined by "+" */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -48,7 +48,7 @@ uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view 
 }
 
 int32_t integrator_samples(const integrator *integrator, const kd_render_options *options) {
-    if (!integrator->pass) return options->spp;
+    if (!integrator->pass || integrator->passes_are_samples) return options->spp;
     return integrator->batches_max ? options->passes * options->batches : options->passes;
 }
 

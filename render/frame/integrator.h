@@ -112,7 +112,8 @@ typedef struct integrator {
                     pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
-       to pass; options->passes is then the number of samples. NULL: samples are independent of each
+       to pass; options->passes, or options->spp if passes_are_samples is set, is then the number of
+       samples. NULL: samples are independent of each
        other, and options->spp is their number. */
     kd_status (*pass)(frame *frame, uint32_t pass);
     /* Takes the same samples on a CUDA device (frame.h), asynchronously; prepare, pass and close
@@ -147,6 +148,7 @@ typedef struct integrator {
     /* The light that the limits of the path length cut off is estimated by more calls of the
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
+    bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
                        copies */

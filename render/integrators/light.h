@@ -52,21 +52,22 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
     return begun;
 }
 
-/* Advances to the next vertex, on a surface or in a medium; returns false if the path has ended. */
-KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
-    const photon_filter all = {0, 0, 0, 0, false, false};
+/* Returns true if the path has as many vertices as the limits allow. */
+KD_FN bool light_path_is_over(const light_eye *eye, const light_path *path) {
+    const int32_t next = (int32_t)path->landed + 1;
+    const int32_t scattered = (int32_t)path->photon_state.scattered;
+    return path->over || next >= eye->max_depth ||
+           (eye->max_specular && next - 2 * scattered >= eye->max_specular);
+}
+
+/* Follows the path's ray to the next vertex, on a surface or in a medium; returns false if there is
+   none. */
+KD_FN bool light_path_land(const scene_view *scene, light_path *path) {
     photon_path *photon_state = &path->photon_state;
     photon_ledger discarded;
     ray_hit hit;
     bool in_volume;
     memset(&discarded, 0, sizeof discarded);
-    if (path->over || (int32_t)path->landed + 1 >= eye->max_depth ||
-        (eye->max_specular &&
-         (int32_t)path->landed + 1 - 2 * (int32_t)photon_state->scattered >= eye->max_specular))
-        return false;
-    if (path->landed > 0 &&
-        !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &discarded))
-        return false;
     do {
         ++path->rays;
         ++photon_state->step;
@@ -76,6 +77,18 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
     ++path->landed;
     path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &discarded);
     return path->turn != PHOTON_ENDS;
+}
+
+/* Advances to the next vertex; returns false if the path has ended. */
+KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
+    const photon_filter all = {0, 0, 0, 0, false, false};
+    photon_ledger discarded;
+    memset(&discarded, 0, sizeof discarded);
+    if (light_path_is_over(eye, path)) return false;
+    if (path->landed > 0 &&
+        !photon_path_go_on(scene, &all, path->turn, &path->at, &path->photon_state, &discarded))
+        return false;
+    return light_path_land(scene, path);
 }
 
 /* Projects a point to its pixel and computes the radiance per flux; returns false outside the
@@ -122,15 +135,21 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     if (surface_is_specular(at)) return false;
     if (!light_eye_project(eye, at->position, out, &per_area)) return false;
     const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
-    photon landed = photon_landed(at, &path->photon_state.flying, 0, 0, PHOTON_DIRECT);
-    out->radiance = photon_scattered(at, wo, &landed);
+    const emitted_photon *flying = &path->photon_state.flying;
+    float cosine = fabsf(vec3_dot(wo, at->geometric));
+    if (surface_is_tilted(at)) {
+        out->radiance =
+            vec3_mul(bsdf_flux(at, vec3_negate(flying->ray.direction), wo), flying->power);
+        cosine = 1; /* included */
+    } else {
+        const photon landed = photon_landed(at, flying, 0, 0, PHOTON_DIRECT);
+        out->radiance = photon_scattered(at, wo, &landed);
+    }
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t slot =
-        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.ray.direction), wo,
-                              path->photon_state.flying.medium);
+        medium_beyond_surface(at, vec3_negate(flying->ray.direction), wo, flying->medium);
     const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye),
                                             slot, eye->cutouts, &path->rays);
-    const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }

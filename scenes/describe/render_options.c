@@ -109,7 +109,7 @@ const option_row render_photon_rows[] = {
      .help = "emit the photons in N batches, one after the other, to save memory"},
     {OPTION("alpha", OPTION_FLOAT, alpha), .argument = "A", .initial = "0.7", .minimum = 1e-3,
      .maximum = 1,
-     .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
+     .help = "ppm, sppm, vcm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
      .maximum = FINAL_GATHER_MAX, DAILY, .help = "rays per visible point; 0: direct visualisation"},
     END};
@@ -177,6 +177,9 @@ const option_row render_device_rows[] = {
     END};
 
 const option_row render_lab_rows[] = {
+    {OPTION("techniques", OPTION_NAME, techniques), .argument = "NAMES", .initial = "all",
+     .choice = techniques_name,
+     .help = "vcm: how light is found; every set that can find it gives the same picture"},
     {OPTION("builder", OPTION_NAME, builder), .argument = "NAME", .initial = "auto",
      .choice = builder_choice, .by_build = true, FREE, .help = "triangle tree builder"},
     {OPTION("sah-costs", OPTION_FLOAT, sah_traversal_cost), .argument = "CT,CI", .initial = "1.5,1",
@@ -356,3 +359,10 @@ NAMES(integrator_name, INTEGRATOR_ROWS, TEXT)
 NAMES(debug_channel_name, DEBUG_CHANNEL_NAMES, SECOND)
 NAMES(pixel_filter_name, PIXEL_FILTER_NAMES, SECOND)
 NAMES(rank_maps_name, RANK_MAPS_NAMES, SECOND)
+NAMES(techniques_name, TECHNIQUES_NAMES, SECOND)
+
+int32_t techniques_named(const char *name) {
+    for (int i = 0; techniques_name(i); ++i)
+        if (strcmp(techniques_name(i), name) == 0) return i + 1;
+    return 0;
+}

@@ -34,7 +34,8 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
    integrator_NAME, and its NAME in the list here. */
 
 #define INTEGRATOR_ROWS(ROW)                                                                       \
-    ROW(path) ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(whitted) ROW(ao) ROW(debug)
+    ROW(path)                                                                                      \
+    ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(vcm) ROW(whitted) ROW(ao) ROW(debug)
 /* Id, name. */
 #define DEBUG_CHANNEL_NAMES(ROW)                                                                   \
     ROW(NORMALS, "normals")                                                                        \
@@ -46,11 +47,31 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
     ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
 #define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(DISTRIBUTED, "apart")
 
+/* Techniques by which the integrator vcm finds light: names of all subsets, in the order of their
+   masks. */
+enum { TECHNIQUE_EYE = 1, TECHNIQUE_LAMPS = 2, TECHNIQUE_SPLAT = 4, TECHNIQUE_MERGE = 8 };
+#define TECHNIQUES_NAMES(ROW)                                                                      \
+    ROW(1, "eye")                                                                                  \
+    ROW(2, "lamps")                                                                                \
+    ROW(3, "eye+lamps")                                                                            \
+    ROW(4, "splat")                                                                                \
+    ROW(5, "eye+splat")                                                                            \
+    ROW(6, "lamps+splat")                                                                          \
+    ROW(7, "eye+lamps+splat")                                                                      \
+    ROW(8, "merge")                                                                                \
+    ROW(9, "eye+merge")                                                                            \
+    ROW(10, "lamps+merge")                                                                         \
+    ROW(11, "eye+lamps+merge")                                                                     \
+    ROW(12, "splat+merge")                                                                         \
+    ROW(13, "eye+splat+merge") ROW(14, "lamps+splat+merge") ROW(15, "all")
+
 /* NULL for an invalid index. */
 const char *integrator_name(int index);
 const char *debug_channel_name(int index);
 const char *pixel_filter_name(int index);
 const char *rank_maps_name(int index);
+const char *techniques_name(int index);
+int32_t techniques_named(const char *name); /* mask; 0 for an unknown name */
 
 #ifdef __cplusplus
 }

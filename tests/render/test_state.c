@@ -112,6 +112,7 @@ static void test_resumed_equals_uninterrupted(void **state) {
     (void)state;
     expect_resumed_is_whole("sppm");
     expect_resumed_is_whole("path");
+    expect_resumed_is_whole("vcm");
     parallel_set_threads(0);
 }
 

@@ -2,6 +2,7 @@
    integrate to one, sampling, evaluation and pdf agree, and it is reciprocal. */
 #include "shaders/bsdf.h"
 #include "test.h"
+#include "tilted.h"
 
 enum { DIRECTIONS = 6 };
 
@@ -13,7 +14,7 @@ static surface plain_surface(int32_t kind) {
     surface at;
     memset(&at, 0, sizeof at);
     at.kind = kind;
-    at.geometric = at.normal = vec3_make(0, 0, 1);
+    at.geometric = at.normal = at.mapped = vec3_make(0, 0, 1);
     at.front = true;
     at.diffuse = vec3_make(1, 0.5f, 0.1f);
     at.specular = vec3_make(1, 0.8f, 0.3f);
@@ -188,7 +189,7 @@ static void test_reciprocity(void **state) {
 static void test_tilted_normal(void **state) {
     (void)state;
     surface at = plain_surface(MATERIAL_DIFFUSE);
-    at.normal = vec3_normalize(vec3_make(0.6f, 0, 0.8f));
+    at.normal = at.mapped = vec3_normalize(vec3_make(0.6f, 0, 0.8f));
     for (uint64_t i = 0; i < 20000; ++i) {
         const rng_block r = numbers(5, i);
         const vec3 a = sample_sphere(r.value[0], r.value[1]);
@@ -205,6 +206,22 @@ static void test_tilted_normal(void **state) {
         if (!vec3_is_zero(bsdf_evaluate(&at, b, a, BSDF_RADIANCE)))
             assert_true(fabsf(left - right) <= 1e-4f * (left + right));
     }
+}
+
+/* Photons are scattered as an eye sees it, also where a direction lies below the shading normal or
+   bends it. */
+static void test_flux_is_what_eyes_see(void **state) {
+    (void)state;
+    static const float lights[4][3] = {
+        {0.5f, 0.2f, 0.6f}, {-0.9f, 0.1f, 0.3f}, {0.95f, 0, 0.2f}, {-0.3f, 0.3f, -0.8f}};
+    for (int c = 0; c < CASES; ++c)
+        for (int l = 0; l < 4; ++l) {
+            surface at = case_surface(c);
+            at.mapped = vec3_normalize(vec3_make(0.6f, 0, 0.8f));
+            const vec3 light = vec3_normalize(vec3_make(lights[l][0], lights[l][1], lights[l][2]));
+            const double off = tilted_difference(at, light, numbers);
+            if (off > 0.03) fail_msg("%s, light %d: %.4f", cases[c].name, l, off);
+        }
 }
 
 /* Exact Fresnel values: normal incidence, the critical angle, Snell's law. */
@@ -252,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_sample_weight_is_value_over_pdf),
         cmocka_unit_test(test_reciprocity),
         cmocka_unit_test(test_tilted_normal),
+        cmocka_unit_test(test_flux_is_what_eyes_see),
         cmocka_unit_test(test_fresnel),
         cmocka_unit_test(test_glass_scaling),
     };

@@ -29,7 +29,7 @@ static surface white(const energy_case *test, float roughness) {
     at.metallic = test->metallic;
     at.ior = test->ior;
     at.alpha = roughness * roughness;
-    at.geometric = at.normal = vec3_make(0, 0, 1);
+    at.geometric = at.normal = at.mapped = vec3_make(0, 0, 1);
     at.front = true;
     at.diffuse = at.specular = at.transmission = vec3_all(1);
     at.opacity = 1;

@@ -2,6 +2,7 @@
    values, densities and samples agree; both directions are equal; each layer has its effect. */
 #include "shaders/bsdf.h"
 #include "test.h"
+#include "tilted.h"
 
 typedef struct layer_case {
     const char *name;
@@ -44,7 +45,7 @@ static surface made_of(const layer_case *test) {
     surface at;
     memset(&at, 0, sizeof at);
     at.kind = MATERIAL_PRINCIPLED;
-    at.geometric = at.normal = at.layers.coat_normal = vec3_make(0, 0, 1);
+    at.geometric = at.normal = at.mapped = at.layers.coat_normal = vec3_make(0, 0, 1);
     at.front = true;
     at.diffuse = at.specular = at.transmission = at.layers.specular_tint = vec3_all(1);
     at.ior = at.layers.coat_index = at.layers.clear_ior = 1.5f;
@@ -230,6 +231,24 @@ static void test_sampling_and_reciprocity(void **state) {
     }
 }
 
+static rng_block tilted_numbers(uint32_t pass, uint64_t i) {
+    (void)pass;
+    return even((uint32_t)i);
+}
+
+/* The same under a tilted shading normal (tilted.h). */
+static void test_tilted_normal(void **state) {
+    (void)state;
+    for (int c = 0; c < CASES; c += 3) {
+        surface at = made_of(cases + c);
+        at.mapped = vec3_normalize(vec3_make(0.5f, 0, 0.8f));
+        at.layers.coat_normal = vec3_normalize(vec3_make(0.1f, 0, 1));
+        const double off =
+            tilted_difference(at, vec3_normalize(vec3_make(-0.8f, 0.1f, 0.4f)), tilted_numbers);
+        if (off > 0.03) fail_msg("%s: %.4f", cases[c].name, off);
+    }
+}
+
 /* Without layers a white surface equals plastic; fully transmissive, it equals glass. */
 static void test_plain_limits(void **state) {
     (void)state;
@@ -327,10 +346,15 @@ static void test_metal_edge(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_furnace),      cmocka_unit_test(test_long_facets),
-        cmocka_unit_test(test_integrals),    cmocka_unit_test(test_plain_limits),
-        cmocka_unit_test(test_base_colour),  cmocka_unit_test(test_sampling_and_reciprocity),
-        cmocka_unit_test(test_thin_sheet),   cmocka_unit_test(test_metal_edge),
+        cmocka_unit_test(test_furnace),
+        cmocka_unit_test(test_long_facets),
+        cmocka_unit_test(test_integrals),
+        cmocka_unit_test(test_tilted_normal),
+        cmocka_unit_test(test_plain_limits),
+        cmocka_unit_test(test_base_colour),
+        cmocka_unit_test(test_sampling_and_reciprocity),
+        cmocka_unit_test(test_thin_sheet),
+        cmocka_unit_test(test_metal_edge),
         cmocka_unit_test(test_index_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

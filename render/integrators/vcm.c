@@ -1,0 +1,420 @@
+/* Vertex connection and merging (vcm.h): the passes.
+   Idea: a pass traces light paths by chunks of consecutive paths, adds their splats, as integers, to
+         the sums, and lists their photons. The lists of all chunks and ranks, in order, are the
+         photons of the pass.
+   Memory: 24 bytes per pixel for splats, and about 200 per photon: in scenes with lenses up to one
+           per pixel. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/status.h"
+#include "distributed/ranks/ranks.h"
+#include "photon/emission/emit.h"
+#include "points/select/builders.h"
+#include "render/frame/frame.h"
+#include "render/integrators/integrators.h"
+#include "render/integrators/vcm_eye.h"
+#include <stdlib.h>
+
+enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200 };
+/* Share of the light paths that are aimed at lenses. */
+static const float aimed_share = 0.5f;
+
+typedef struct vcm_landing {
+    vec3 place;
+    vcm_photon photon;
+} vcm_landing;
+
+typedef struct vcm_chunk {
+    vcm_landing *landings;
+    uint64_t count, capacity;
+    uint64_t rays;
+    uint32_t cut; /* splats clamped */
+    kd_status status;
+} vcm_chunk;
+
+typedef struct vcm_state {
+    vcm_view view; /* pixels.scene is set for each use */
+    emission_target aims[EMISSION_TARGETS];
+    uint32_t aim_count;
+    bool disperses;
+    float first_radius;
+    uint32_t first, share; /* this rank's part of the pass's light paths */
+    vcm_chunk *chunks;
+    uint32_t chunk_count;
+    pointtree tree;
+    vcm_photon *photons;
+    uint64_t cut;
+} vcm_state;
+
+/* --- preparation -------------------------------------------------------------------------------
+ */
+
+static int compare_floats(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the median size of a pixel on the surfaces that rays through pixels' centres hit; 0 if
+   there are none. */
+static float median_footprint(const frame *frame, const pixel_view *view) {
+    float found[FOOTPRINTS * FOOTPRINTS];
+    const camera_sight sight = camera_sight_of(&view->eye, view->height);
+    const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
+    size_t count = 0;
+    for (int32_t i = 0; i < FOOTPRINTS * FOOTPRINTS; ++i) {
+        const int32_t x = (int32_t)((int64_t)(i % FOOTPRINTS) * view->width / FOOTPRINTS);
+        const int32_t y = (int32_t)((int64_t)(i / FOOTPRINTS) * view->height / FOOTPRINTS);
+        const ray ray = camera_ray_by(&view->eye, &sight, view->width, view->height, x, y, centre);
+        const ray_hit hit = tritree_closest(&frame->scene->tree, ray);
+        if (hit.triangle == KD_NONE) continue;
+        found[count++] = view->eye.tall > 0 ? sight.pixel : hit.t * sight.pixel;
+    }
+    if (count == 0) return 0;
+    qsort(found, count, sizeof *found, compare_floats);
+    return found[count / 2];
+}
+
+static bool scene_disperses(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->material_count; ++i)
+        if (scene->materials[i].dispersion != DISPERSION_NONE) return true;
+    return false;
+}
+
+/* Returns true if some surface passes or mirrors light, so that paths may merge. */
+static bool scene_has_lenses(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->material_count; ++i)
+        if (material_passes_on(&scene->materials[i], scene->layers ? scene->layers + i : NULL))
+            return true;
+    return false;
+}
+
+static bool scene_has_delta_lights(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->light_count; ++i)
+        if (vcm_lamp_is_delta(scene->lights + i)) return true;
+    return false;
+}
+
+/* Says which light the techniques of `view` cannot find. */
+static void report_techniques(const vcm_view *view, const scene_view *scene, bool lenses) {
+    const char *lost = NULL;
+    if (!view->lamps && !view->splat && scene_has_delta_lights(scene))
+        lost = "light of point, spot and directional lights; add lamps or splat";
+    else if (lenses && !view->eye && !view->merge)
+        lost = "light that reaches what mirrors and glass show through other mirrors and glass; "
+               "add eye or merge";
+    else if (lenses && !view->eye && !view->lamps)
+        lost = "light that mirrors and glass show of surfaces lit directly; add eye or lamps";
+    else if (!view->eye && !view->lamps && !view->splat)
+        lost = "light that no mirror or glass casts; add eye, lamps or splat";
+    if (lost) log_message(LOG_WARNING, "the techniques of integrator vcm cannot find %s", lost);
+    if (view->merge && lenses && scene->medium_count > 0)
+        log_message(LOG_INFO, "integrator vcm does not merge paths in media: caustics there are as "
+                              "noisy as with integrator path");
+}
+
+static void set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene,
+                           bool lenses) {
+    const bool lit = scene->light_count > 0 && scene->total_power > 0;
+    view->eye = (techniques & TECHNIQUE_EYE) != 0;
+    view->lamps = (techniques & TECHNIQUE_LAMPS) != 0;
+    view->splat = (techniques & TECHNIQUE_SPLAT) != 0;
+    view->merge = (techniques & TECHNIQUE_MERGE) != 0;
+    report_techniques(view, scene, lenses);
+    view->splat &= lit;
+    view->merge &= lit && lenses;
+    view->needs_light = view->splat || view->merge;
+}
+
+static void set_view(vcm_state *state, const frame *frame) {
+    const kd_render_options *options = frame->options;
+    const scene_view *scene = frame->scene;
+    const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
+    vcm_view *view = &state->view;
+    view->pixels = integrator_view(frame);
+    view->path.max_depth = options->max_depth < VCM_DEPTH_MAX ? options->max_depth : VCM_DEPTH_MAX;
+    view->path.max_specular = options->max_specular;
+    view->path.scatterings = INT32_MAX;
+    view->path.cutouts = integrator_has_cutouts(scene);
+    view->limits.max_depth = view->path.max_depth;
+    view->limits.max_specular = options->max_specular;
+    view->limits.cutouts = view->path.cutouts;
+    view->paths = (uint32_t)(pixels < UINT32_MAX ? pixels : UINT32_MAX);
+    /* As in light.c; coarser where more than 2^20 paths could overflow a sum. */
+    const float diagonal = vec3_length(box3_size(scene->box));
+    const float coarser = float_max(1, (float)view->paths * 0x1p-20f);
+    view->unit =
+        scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels * 0x1p-20f * coarser;
+    if (!(view->unit > 0)) view->unit = 1;
+}
+
+static void vcm_close(frame *closed) {
+    vcm_state *state = (vcm_state *)closed->state;
+    if (!state) return;
+    if (state->cut)
+        log_message(LOG_WARNING,
+                    "%llu splats very near to the camera were clamped to the range of the sums",
+                    (unsigned long long)state->cut);
+    for (uint32_t i = 0; state->chunks && i < state->chunk_count; ++i)
+        memory_free(state->chunks[i].landings);
+    memory_free(state->chunks);
+    memory_free(state->view.sums);
+    memory_free(state->photons);
+    pointtree_close(&state->tree);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+static kd_status vcm_prepare(frame *prepared) {
+    const kd_render_options *options = prepared->options;
+    const scene_view *scene = prepared->scene;
+    kd_status status = KD_OK;
+    vcm_state *state = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
+    prepared->state = state;
+    set_view(state, prepared);
+    set_techniques(&state->view, techniques_named(options->techniques), scene,
+                   scene_has_lenses(scene));
+    state->disperses = scene_disperses(scene);
+    state->first_radius = options->radius;
+    if (!(options->radius > 0))
+        state->first_radius = median_footprint(prepared, &state->view.pixels);
+    uint64_t begin, end;
+    ranks_part(prepared->comm, prepared->comm ? prepared->comm->rank : 0,
+               state->view.needs_light ? state->view.paths : 0, &begin, &end);
+    state->first = (uint32_t)begin;
+    state->share = (uint32_t)(end - begin);
+    state->chunk_count = (state->share + CHUNK - 1) / CHUNK;
+    if (state->view.splat)
+        KD_TRY_GOTO(KD_RESERVE_ZEROED(state->view.sums, 3 * (uint64_t)state->view.paths));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(state->chunks, state->chunk_count));
+    if (state->view.needs_light) KD_TRY_GOTO(aim_targets(state->aims, &state->aim_count, scene));
+done:
+    if (status != KD_OK) vcm_close(prepared);
+    return status;
+}
+
+/* --- light paths -------------------------------------------------------------------------------
+ */
+
+static kd_status list_photon(vcm_chunk *to, vec3 place, const vcm_photon *landed) {
+    if (to->count == to->capacity) {
+        const uint64_t capacity = to->capacity ? 2 * to->capacity : CHUNK / 4;
+        KD_TRY(KD_GROW(to->landings, to->count, capacity));
+        to->capacity = capacity;
+    }
+    to->landings[to->count].place = place;
+    to->landings[to->count++].photon = *landed;
+    return KD_OK;
+}
+
+static void add_splat(const vcm_view *view, const light_splat *splat, uint32_t *cut) {
+    int64_t *sum = view->sums + 3 * ((int64_t)splat->y * view->pixels.width + splat->x);
+    const float value[3] = {splat->radiance.x, splat->radiance.y, splat->radiance.z};
+    for (int c = 0; c < 3; ++c)
+        __atomic_fetch_add(sum + c, light_splat_units(value[c], view->unit, cut), __ATOMIC_RELAXED);
+}
+
+static void trace_path(const vcm_view *view, const scene_view *scene, uint64_t number,
+                       vcm_chunk *to) {
+    vcm_light_path path = vcm_light_begin(view, scene, number);
+    light_splat splat;
+    vcm_photon landed;
+    vec3 place;
+    while (vcm_light_next(view, scene, &path)) {
+        if (view->splat && vcm_light_splat(view, scene, &path, &splat))
+            add_splat(view, &splat, &to->cut);
+        if (to->status == KD_OK && vcm_light_photon(view, &path, &place, &landed))
+            to->status = list_photon(to, place, &landed);
+    }
+    to->rays += path.base.rays;
+}
+
+typedef struct vcm_work {
+    vcm_state *state;
+    const scene_view *scene;
+} vcm_work;
+
+static void trace_chunks(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const vcm_work *work = (const vcm_work *)context;
+    const vcm_state *state = work->state;
+    for (int64_t c = begin; c < end; ++c) {
+        vcm_chunk *to = state->chunks + c;
+        const uint32_t last = state->share - (uint32_t)c * CHUNK;
+        to->count = to->rays = 0;
+        to->cut = 0;
+        to->status = KD_OK;
+        for (uint32_t i = 0; i < CHUNK && i < last; ++i)
+            trace_path(&state->view, work->scene, (uint64_t)state->first + (uint64_t)c * CHUNK + i,
+                       to);
+    }
+}
+
+/* Sums over the chunks of all ranks. */
+typedef struct vcm_counts {
+    uint64_t photons, rays, cut;
+} vcm_counts;
+
+/* Adds the splats of all ranks, and sets counts->photons to the number of this rank's photons,
+ *begins to the places of all ranks' photons (one more than ranks). */
+static kd_status add_ranks(const frame *frame, vcm_state *state, vcm_counts *counts,
+                           uint64_t **begins) {
+    const uint64_t size = ranks_shared(frame->comm) ? (uint64_t)frame->comm->size : 1;
+    kd_status status = KD_OK;
+    uint64_t *all = NULL;
+    for (uint32_t c = 0; c < state->chunk_count && status == KD_OK; ++c) {
+        status = state->chunks[c].status;
+        counts->photons += state->chunks[c].count;
+        counts->rays += state->chunks[c].rays;
+        counts->cut += state->chunks[c].cut;
+    }
+    if (status == KD_OK) status = KD_RESERVE_ZEROED(*begins, size + 1);
+    if (status == KD_OK) status = KD_RESERVE_ZEROED(all, 3 * size);
+    const uint64_t own[3] = {counts->photons, counts->rays, counts->cut};
+    if (size > 1)
+        status = ranks_agree_on(frame->comm, status, own, 3, all);
+    else if (status == KD_OK)
+        memcpy(all, own, sizeof own);
+    if (status == KD_OK) {
+        counts->rays = counts->cut = 0;
+        for (uint64_t r = 0; r < size; ++r) {
+            (*begins)[r + 1] = (*begins)[r] + all[3 * r];
+            counts->rays += all[3 * r + 1];
+            counts->cut += all[3 * r + 2];
+        }
+    }
+    memory_free(all);
+    KD_TRY(status);
+    if (size > 1 && state->view.splat)
+        KD_TRY(ranks_all_sum(frame->comm, state->view.sums, 3 * (uint64_t)state->view.paths));
+    return KD_OK;
+}
+
+/* Fills `all` with the photons of all ranks. */
+static kd_status join_landings(const frame *frame, const vcm_state *state, uint64_t *begins,
+                               vcm_landing *all) {
+    const bool shared = ranks_shared(frame->comm);
+    uint64_t at = begins[shared ? frame->comm->rank : 0];
+    for (uint32_t c = 0; c < state->chunk_count; ++c) {
+        memcpy(all + at, state->chunks[c].landings, state->chunks[c].count * sizeof *all);
+        at += state->chunks[c].count;
+    }
+    if (!shared) return KD_OK;
+    for (int32_t r = 0; r <= frame->comm->size; ++r) begins[r] *= sizeof *all;
+    return ranks_all_gather(frame->comm, all, begins);
+}
+
+/* Builds the tree of the photons, and puts them in its order. */
+static kd_status plant_photons(vcm_state *state, const vcm_landing *all, uint64_t count,
+                               job_control *job) {
+    kd_status status = KD_OK;
+    vec3 *places = NULL;
+    float strongest = 0;
+    KD_TRY(KD_RESERVE(places, count));
+    for (uint64_t i = 0; i < count; ++i) places[i] = all[i].place;
+    KD_TRY_GOTO(pointtree_open(&state->tree, places, count, NULL, NULL, job));
+    KD_TRY_GOTO(KD_RESERVE(state->photons, count));
+    for (uint64_t node = 0; node < count; ++node) {
+        state->photons[node] = all[state->tree.ids[node]].photon;
+        strongest = float_max(strongest, vec3_largest(state->photons[node].power));
+    }
+    state->view.tree = pointtree_get_view(&state->tree);
+    state->view.photons = state->photons;
+    state->view.scale = flux_scale(strongest);
+done:
+    memory_free(places);
+    return status;
+}
+
+static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *begins) {
+    const uint64_t count = begins[ranks_shared(frame->comm) ? frame->comm->size : 1];
+    vcm_landing *all = NULL;
+    pointtree_close(&state->tree);
+    memory_free(state->photons);
+    memset(&state->tree, 0, sizeof state->tree);
+    state->photons = NULL;
+    state->view.tree.count = 0;
+    if (count == 0) return KD_OK;
+    kd_status status = KD_RESERVE(all, count);
+    if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
+    if (status == KD_OK) status = join_landings(frame, state, begins, all);
+    if (status == KD_OK) status = plant_photons(state, all, count, frame->job);
+    memory_free(all);
+    return status;
+}
+
+/* --- passes ------------------------------------------------------------------------------------
+ */
+
+/* Returns the fractional part of offset + pass x step, for a step that spreads passes evenly. */
+static float spread(float offset, uint32_t pass, double step) {
+    const double sum = (double)offset + pass * step;
+    return (float)((sum - floor(sum)) * 0x1.fffffep-1);
+}
+
+static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
+    const scene_view *scene = frame->scene;
+    const uint64_t seed = frame->options->seed;
+    vcm_view *view = &state->view;
+    photon_emission *emission = &view->emission;
+    *emission = photon_emission_make(seed, pass, box3_centre(scene->box),
+                                     0.5f * vec3_length(box3_size(scene->box)), false);
+    for (uint32_t i = 0; i < state->aim_count && emission->target_count < EMISSION_TARGETS; ++i)
+        emission->targets[emission->target_count++] = state->aims[i];
+    if (emission->target_count > 1) emission->guided = aimed_share;
+    photon_emission_scramble(emission);
+    view->radius = (float)((double)state->first_radius *
+                           progressive_radius_share(pass, (double)frame->options->alpha));
+    view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;
+    if (!state->disperses) return;
+    const rng_block start = rng_draw(rng_key_make(seed, PIXEL_PASS, UINT64_MAX), 0, 0);
+    view->wavelength = spectrum_draw(vec3_all(1), spread(start.value[0], pass, 0.7548776662466927),
+                                     spread(start.value[1], pass, 0.5698402909980532));
+    view->tint = spectrum_colour(view->wavelength, vec3_all(1));
+}
+
+static kd_status vcm_pass(frame *frame, uint32_t pass) {
+    vcm_state *state = (vcm_state *)frame->state;
+    vcm_counts counts = {0, 0, 0};
+    uint64_t *begins = NULL;
+    begin_pass(state, frame, pass);
+    if (!state->view.needs_light) return KD_OK;
+    vcm_work work = {state, frame->scene};
+    job_stage_begin(frame->job, "emit", state->view.paths);
+    if (state->view.splat)
+        memset(state->view.sums, 0, 3 * (size_t)state->view.paths * sizeof *state->view.sums);
+    parallel_for(state->chunk_count, 1, trace_chunks, &work);
+    kd_status status = add_ranks(frame, state, &counts, &begins);
+    job_stage_end(frame->job);
+    if (status == KD_OK) status = make_photons(state, frame, begins);
+    memory_free(begins);
+    KD_TRY(status);
+    /* a resumed pass is already in the statistics */
+    if (pass < (uint32_t)frame->carried[0]) return KD_OK;
+    frame->carried[0] = pass + 1;
+    state->cut += counts.cut;
+    frame->statistics.photon_rays += counts.rays;
+    frame->statistics.photons_emitted += state->view.paths;
+    frame->statistics.caustics_stored += state->view.tree.count;
+    frame->statistics.radius = (double)state->view.radius;
+    return KD_OK;
+}
+
+static pixel_sample vcm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    return vcm_pixel(&((const vcm_state *)frame->state)->view, frame->scene, x, y, sample);
+}
+
+static uint64_t vcm_bytes(const kd_render_options *options) {
+    const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
+    return pixels * (3 * sizeof(int64_t) + PHOTON_BYTES);
+}
+
+const integrator integrator_vcm = {.name = "vcm",
+                                   .source = "Georgiev et al. 2012; Hachisuka et al. 2012",
+                                   .prepare = vcm_prepare,
+                                   .sample = vcm_sample,
+                                   .close = vcm_close,
+                                   .pass = vcm_pass,
+                                   .passes_are_samples = true,
+                                   .depth_probe = &integrator_path,
+                                   .state_bytes = vcm_bytes};

@@ -1,0 +1,240 @@
+/* Vertex connection and merging: samples of pixels, and light paths with their splats and photons.
+   Source: Georgiev, Krivanek, Davidovic and Slusallek 2012, "Light transport simulation with vertex
+           connection and merging"; Hachisuka, Pantaleoni and Jensen 2012, "A path space extension
+   for robust light transport simulation".
+   Idea: eye paths are those of shaders/path.h, light paths those of light.h; vcm_weights.h says which
+         techniques find light, and weighs them. A pass traces as many light paths as there are
+         pixels, then one eye path per pixel.
+   Wavelengths: all paths of a pass have the same one behind dispersive glass, so that paths that
+         merge agree.
+   Invariants: a light path is a pure function of (seed, pass, path), a sample one of (seed, pixel,
+               pass) and of the pass's photons and splats. */
+#ifndef KD_RENDER_INTEGRATORS_VCM_H
+#define KD_RENDER_INTEGRATORS_VCM_H
+#include "photon/density/flux_sum.h"
+#include "render/integrators/light.h"
+#include "render/integrators/vcm_camera.h"
+#include "render/integrators/vcm_weights.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8 };
+
+/* A light path where it merges with eye paths. */
+typedef struct vcm_photon {
+    vec3 power, direction, normal; /* normal: of the triangle, on the side that was hit */
+    float others;                  /* vcm_chain.others */
+    uint32_t landed;               /* vertices of the path, this one included */
+    bool disperses;                /* it has passed dispersive glass */
+} vcm_photon;
+
+/* Everything that a pass's paths depend on. */
+typedef struct vcm_view {
+    pixel_view pixels;
+    light_eye limits; /* of light paths; its camera is not used */
+    path_options path;
+    photon_emission emission;
+    bool eye, lamps, splat, merge; /* techniques */
+    bool needs_light;              /* some technique needs light paths */
+    uint32_t paths;                /* light paths per pass */
+    float merges;                  /* pi radius^2 paths: merging paths per density; 0: no merging */
+    float radius;
+    float wavelength;    /* micrometres, of dispersive glass; 0: there is none */
+    vec3 tint;           /* its colour */
+    int64_t *sums;       /* splats, 3 per pixel of the full image, in units */
+    float unit;          /* W/(sr m^2) */
+    pointtree_view tree; /* of the photons */
+    const vcm_photon *photons;
+    float scale; /* flux_scale */
+} vcm_view;
+
+KD_FN vec3 vcm_tinted(const vcm_view *view, bool disperses, vec3 radiance) {
+    return disperses ? vec3_mul(radiance, view->tint) : radiance;
+}
+
+/* --- light paths -------------------------------------------------------------------------------
+ */
+
+typedef struct vcm_light_path {
+    light_path base;
+    vcm_chain chain;
+    float emitted; /* vcm_emission_density */
+    vec3 from;     /* the vertex before */
+    bool disperses;
+} vcm_light_path;
+
+KD_FN vcm_light_path vcm_light_begin(const vcm_view *view, const scene_view *scene,
+                                     uint64_t number) {
+    vcm_light_path path;
+    memset(&path, 0, sizeof path);
+    path.base = light_path_begin(scene, &view->emission, number);
+    if (path.base.over) return path;
+    emitted_photon *flying = &path.base.photon_state.flying;
+    flying->wavelength = view->wavelength;
+    path.emitted = vcm_emission_density(scene, &view->emission, flying->light, flying->ray.origin,
+                                        flying->ray.direction);
+    path.base.over = !(path.emitted > 0);
+    return path;
+}
+
+/* At the first vertex: its light is sampled from there, which depends on the place. */
+KD_FN void vcm_light_start(const vcm_view *view, const scene_view *scene, vcm_light_path *path,
+                           vec3 place, vec3 normal) {
+    const emitted_photon *flying = &path->base.photon_state.flying;
+    const light *lamp = scene->lights + flying->light;
+    const vec3 direction = flying->ray.direction;
+    float inverse = 0, others = 0;
+    if (view->lamps)
+        inverse = vcm_lamp_density(scene, flying->light, place, normal, vec3_negate(direction)) /
+                  path->emitted;
+    if (view->eye && !vcm_lamp_is_delta(lamp))
+        others = vcm_lamp_cosine(lamp, direction) / path->emitted;
+    path->chain = vcm_chain_begin(inverse, others);
+}
+
+/* Samples the direction in which the path leaves its vertex; returns false if it ends. */
+KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
+    photon_path *state = &path->base.photon_state;
+    emitted_photon *flying = &state->flying;
+    const surface *at = &path->base.at;
+    const vec3 before = flying->ray.direction, wo = vec3_negate(before), carried = flying->power;
+    photon_ledger discarded;
+    memset(&discarded, 0, sizeof discarded);
+    ++state->bounce;
+    vcm_turn turn = {0, 0, 1, false, false, 0};
+    if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME) {
+        const float g = medium_of(scene, flying->medium)->g;
+        path->from = flying->ray.origin;
+        ++state->scattered;
+        photon_scatter(scene, flying, state->key, state->step);
+        turn.pdf = turn.back = medium_phase(g, vec3_dot(before, flying->ray.direction));
+    } else {
+        const rng_block random = rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER);
+        const bsdf_sample next = bsdf_draw(at, wo, random, BSDF_FLUX);
+        flying->power = vec3_mul(carried, next.weight);
+        if (!(vec3_largest(flying->power) > 0)) return false;
+        path->from = at->position;
+        turn.specular = next.specular;
+        turn.lens = vcm_is_lens(at, next.specular);
+        turn.cosine = fabsf(vec3_dot(next.direction, at->geometric));
+        turn.pdf = next.pdf;
+        if (!next.specular) {
+            turn.back = vcm_pdf_radiance(at, next.direction, wo);
+            if (path->chain.from_lens && surface_holds_photons(at)) turn.merges = view->merges;
+            ++state->scattered;
+        }
+        if (next.transmitted && at->beyond != MEDIUM_SAME) flying->medium = at->beyond;
+        flying->ray = surface_leave(at, next.direction, INFINITY);
+    }
+    vcm_chain_turn(&path->chain, &turn, false);
+    if (path->base.landed < VCM_ROULETTE_DEPTH) return vec3_largest(flying->power) > 0;
+    const float lot = rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0];
+    flying->power = photon_roulette(carried, flying->power, lot, &discarded);
+    return !vec3_is_zero(flying->power);
+}
+
+/* Advances to the next vertex; returns false if the path has ended. */
+KD_FN bool vcm_light_next(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
+    photon_path *state = &path->base.photon_state;
+    const emitted_photon *flying = &state->flying;
+    const surface *at = &path->base.at;
+    const bool first = path->base.landed == 0;
+    if (light_path_is_over(&view->limits, &path->base)) return false;
+    if (first)
+        path->from = flying->ray.origin;
+    else if (!vcm_light_turn(view, scene, path))
+        return false;
+    if (!light_path_land(scene, &path->base)) return false;
+    const bool in_volume = path->base.turn == PHOTON_SCATTERS_IN_VOLUME;
+    const vec3 place = in_volume ? flying->ray.origin : at->position;
+    const vec3 direction = flying->ray.direction;
+    if (first)
+        vcm_light_start(view, scene, path, place,
+                        in_volume ? vec3_all(0) : vcm_light_normal(at, vec3_negate(direction)));
+    const bool parallel = first && light_is_far(scene->lights + flying->light);
+    vcm_chain_land(&path->chain, parallel ? 1 : vec3_length2(vec3_sub(place, path->from)),
+                   in_volume ? 1 : fabsf(vec3_dot(direction, at->geometric)));
+    if (!in_volume && at->disperses) path->disperses = true;
+    return true;
+}
+
+/* Returns what the vertex scatters towards `wo`, 1/sr times flux, with |cosine|, and the density
+ *back with which an eye path from there samples the path's direction. */
+KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *path, vec3 wo,
+                               float *back) {
+    const emitted_photon *flying = &path->base.photon_state.flying;
+    const surface *at = &path->base.at;
+    const vec3 wi = vec3_negate(flying->ray.direction);
+    if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME) {
+        *back =
+            medium_phase(medium_of(scene, flying->medium)->g, vec3_dot(flying->ray.direction, wo));
+        return vec3_scale(flying->power, *back);
+    }
+    const vec3 sent = vec3_mul(bsdf_flux(at, wi, wo), flying->power);
+    if (!vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
+    return sent;
+}
+
+/* Contribution of the vertex to the camera; returns false if there is none. */
+KD_FN bool vcm_light_splat(const vcm_view *view, const scene_view *scene, vcm_light_path *path,
+                           light_splat *out) {
+    const photon_path *state = &path->base.photon_state;
+    const emitted_photon *flying = &state->flying;
+    const surface *at = &path->base.at;
+    const bool in_volume = path->base.turn == PHOTON_SCATTERS_IN_VOLUME;
+    const vec3 place = in_volume ? flying->ray.origin : at->position;
+    vcm_projection seen;
+    float back = 0;
+    memset(&seen, 0, sizeof seen);
+    if (!in_volume && surface_is_specular(at)) return false;
+    if (!vcm_project(&view->pixels, place, rng_draw(state->key, state->step, VCM_DRAW_CAMERA),
+                     &seen))
+        return false;
+    const vec3 wo = vec3_normalize(vec3_sub(seen.eye, place));
+    const vec3 sent = vcm_light_scattered(scene, path, wo, &back);
+    if (vec3_is_zero(sent)) return false;
+    const uint32_t medium =
+        in_volume
+            ? flying->medium
+            : medium_beyond_surface(at, vec3_negate(flying->ray.direction), wo, flying->medium);
+    const ray shadow = in_volume ? ray_make(place, vec3_sub(seen.eye, place), 0, 1)
+                                 : surface_connect(at, seen.eye);
+    const vec3 visible =
+        path_transmittance(scene, SCENE_TREE, shadow, medium, view->path.cutouts, &path->base.rays);
+    const float cosine = in_volume ? 1 : fabsf(vec3_dot(wo, at->geometric));
+    const bool merges = !in_volume && path->chain.from_lens && surface_holds_photons(at);
+    const float camera = seen.per_area * cosine / (float)view->paths;
+    const float light = camera * ((merges ? view->merges : 0) + vcm_chain_join(&path->chain) +
+                                  path->chain.others * back);
+    const float weight = seen.per_area * seen.filter * vcm_weight(light, 0);
+    out->x = seen.x;
+    out->y = seen.y;
+    out->radiance = vec3_scale(vec3_mul(vcm_tinted(view, path->disperses, sent), visible), weight);
+    return !vec3_is_zero(out->radiance) && vec3_is_finite(out->radiance);
+}
+
+/* Returns true if eye paths merge with the path at its vertex; *place and *landed then describe
+   it. */
+KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vec3 *place,
+                            vcm_photon *landed) {
+    const surface *at = &path->base.at;
+    if (!(view->merges > 0) || path->base.turn != PHOTON_SCATTERS || !path->chain.from_lens ||
+        !surface_holds_photons(at))
+        return false;
+    *place = at->position;
+    landed->power = path->base.photon_state.flying.power;
+    landed->direction = path->base.photon_state.flying.ray.direction;
+    landed->normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    landed->others = path->chain.others;
+    landed->landed = path->base.landed;
+    landed->disperses = path->disperses;
+    return true;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

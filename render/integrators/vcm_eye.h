@@ -1,0 +1,227 @@
+/* Vertex connection and merging: paths from the camera (vcm.h). */
+#ifndef KD_RENDER_INTEGRATORS_VCM_EYE_H
+#define KD_RENDER_INTEGRATORS_VCM_EYE_H
+#include "photon/density/estimate.h"
+#include "render/integrators/vcm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vcm_eye_path {
+    path_state state;
+    vcm_chain chain;
+    vec3 from_normal; /* vcm_light_normal where the ray starts */
+    bool disperses;
+} vcm_eye_path;
+
+KD_FN vcm_eye_path vcm_eye_begin(const vcm_view *view, const scene_view *scene, ray ray, float time,
+                                 path_result *result) {
+    vcm_eye_path path;
+    path.state = path_begin_in(scene, SCENE_TREE, ray, &result->rays);
+    path.state.wavelength = view->wavelength;
+    path.chain = vcm_chain_begin(0, 0);
+    if (view->splat)
+        path.chain = vcm_chain_begin(
+            (float)view->paths * vcm_camera_spread(&view->pixels, time, ray.direction), 0);
+    path.from_normal = vec3_all(0);
+    path.disperses = false;
+    return path;
+}
+
+/* Weight of the emission or the sky where a ray ends. */
+KD_FN float vcm_eye_hit_weight(const vcm_view *view, const scene_view *scene,
+                               const vcm_eye_path *path, const surface *at) {
+    const path_state *state = &path->state;
+    const bool sky = at->triangle == KD_NONE;
+    const uint32_t which = sky                      ? scene->environment.light
+                           : scene->triangle_lights ? scene->triangle_lights[at->triangle]
+                                                    : KD_NONE;
+    if (state->scattered == 0 || which == KD_NONE) return 1; /* no other technique */
+    if (!view->eye) return 0;
+    const vec3 towards = state->ray.direction;
+    float drawn = 0;
+    if (view->lamps)
+        drawn = vcm_lamp_density(scene, which, state->from, path->from_normal, towards);
+    const float emitted =
+        vcm_emission_density(scene, &view->emission, which, sky ? state->ray.origin : at->position,
+                             vec3_negate(towards));
+    return vcm_weight(emitted * path->chain.others, drawn * path->chain.inverse);
+}
+
+/* Densities of other techniques relative to sampling the light `drawn` at the path's vertex: of
+   hitting it, and of light paths. `forward`, `back`: densities with which the vertex samples the
+   light's direction, and the path's from there. */
+KD_FN float vcm_eye_lamp_weight(const vcm_view *view, const scene_view *scene,
+                                const vcm_eye_path *path, vec3 place, vec3 normal, bool lens,
+                                const light_sample *drawn, float cosine, float forward,
+                                float back) {
+    const light *lamp = scene->lights + drawn->light;
+    const vec3 towards = drawn->direction;
+    const bool far = light_is_far(lamp);
+    const float density = vcm_lamp_density(scene, drawn->light, place, normal, towards);
+    const float square = far ? 1 : drawn->distance * drawn->distance;
+    const float emitted = vcm_emission_density(scene, &view->emission, drawn->light,
+                                               far ? place : drawn->point, vec3_negate(towards));
+    const float others = path->chain.others + (lens ? path->chain.pending : 0);
+    const float arrives = cosine / (density * square);
+    float hit = 0;
+    if (view->eye && !drawn->delta)
+        hit = forward * vcm_lamp_cosine(lamp, towards) / (density * square);
+    const float light =
+        view->needs_light ? emitted * arrives * (vcm_chain_join(&path->chain) + others * back) : 0;
+    return vcm_weight(vcm_bounded(light), vcm_bounded(hit));
+}
+
+/* Direct light of one sampled light at the path's vertex. */
+KD_FN vec3 vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm_eye_path *path,
+                        path_turn turn, const surface *at, rng_key key, uint32_t *rays) {
+    const path_state *state = &path->state;
+    const bool in_volume = turn == PATH_SCATTERS_IN_VOLUME;
+    const vec3 direction = state->ray.direction, wo = vec3_negate(direction);
+    const vec3 place = in_volume ? state->place : at->position;
+    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
+    const light_sample drawn =
+        light_draw(scene, place, in_volume ? vec3_all(0) : path_light_normal(at, wo), random);
+    shadow_request request;
+    float weight;
+    if (in_volume) {
+        const float phase =
+            medium_phase(medium_of(scene, state->medium)->g, vec3_dot(direction, drawn.direction));
+        if (!path_light_request_in(place, state->medium, phase, &drawn, &request))
+            return vec3_all(0);
+        weight = vcm_eye_lamp_weight(view, scene, path, place, vec3_all(0), false, &drawn, 1, phase,
+                                     phase);
+    } else {
+        if (!path_light_request_at(at, wo, state->medium, &drawn, &request)) return vec3_all(0);
+        weight = vcm_eye_lamp_weight(
+            view, scene, path, place, vcm_light_normal(at, wo), vcm_is_lens(at, false), &drawn,
+            vcm_cosine(at, wo, drawn.direction), bsdf_pdf(at, wo, drawn.direction),
+            vcm_pdf_flux(at, drawn.direction, wo));
+    }
+    request.weight *= weight;
+    return shadow_request_light(&request,
+                                path_transmittance(scene, SCENE_TREE, request.ray, request.medium,
+                                                   view->path.cutouts, rays));
+}
+
+/* Weight of merging with a light path. */
+KD_FN float vcm_eye_merge_weight(const vcm_view *view, const vcm_eye_path *path, const surface *at,
+                                 vec3 wo, const vcm_photon *landed) {
+    const vec3 wi = vec3_negate(landed->direction);
+    const float light = landed->others * bsdf_pdf(at, wo, wi);
+    const float eye = vcm_chain_join(&path->chain) + path->chain.others * vcm_pdf_flux(at, wi, wo);
+    return vcm_weight(light / view->merges, eye / view->merges);
+}
+
+/* Radiance of the light paths that merge with the eye path at a surface. */
+KD_FN vec3 vcm_eye_merge(const vcm_view *view, const vcm_eye_path *path, const surface *at,
+                         int32_t depth) {
+    const vec3 wo = vec3_negate(path->state.ray.direction);
+    const float bound2 = pointtree_bound2(view->radius);
+    const vec3 normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    flux_sum sum = flux_sum_none();
+    if (view->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
+    pointtree_walk walk = pointtree_walk_begin();
+    while (pointtree_walk_next(&view->tree, at->position, bound2, &walk)) {
+        const float dist2 = pointtree_dist2(at->position, view->tree.points[walk.node]);
+        const vcm_photon *landed = &view->photons[walk.node];
+        if (!(dist2 <= bound2) || depth + (int32_t)landed->landed > view->path.max_depth) continue;
+        if (!(vec3_dot(landed->normal, normal) >= TILE_COSINE)) continue;
+        photon like;
+        memset(&like, 0, sizeof like);
+        like.power = landed->power;
+        like.direction = landed->direction;
+        const vec3 sent = photon_scattered(at, wo, &like);
+        if (vec3_is_zero(sent)) continue;
+        flux_sum_add(&sum, vcm_eye_merge_weight(view, path, at, wo, landed),
+                     vcm_tinted(view, landed->disperses && !path->disperses, sent), view->scale);
+    }
+    return flux_sum_scaled(&sum, view->scale, 1 / view->merges);
+}
+
+/* Continues the path from its vertex; returns false if it ends. */
+KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
+                        path_turn event, const surface *at, int32_t depth, rng_key key) {
+    path_state *state = &path->state;
+    const vec3 wo = vec3_negate(state->ray.direction);
+    if (!path_go_on(scene, state, event, at, depth, key)) return false;
+    vcm_turn turn = {state->pdf, state->pdf, 1, state->specular, false, 0};
+    path->from_normal = vec3_all(0);
+    if (event == PATH_SCATTERS) {
+        const vec3 wi = state->ray.direction;
+        path->from_normal = vcm_light_normal(at, wo);
+        turn.lens = vcm_is_lens(at, state->specular);
+        turn.cosine = state->specular ? fabsf(vec3_dot(wi, at->geometric)) : vcm_cosine(at, wo, wi);
+        if (!state->specular) {
+            turn.back = vcm_pdf_flux(at, wi, wo);
+            if (surface_holds_photons(at)) turn.merges = view->merges;
+        }
+    }
+    vcm_chain_turn(&path->chain, &turn, true);
+    state->specular = true; /* path_emission and path_sky return unweighted light */
+    return true;
+}
+
+/* Adds to *result the light at the end of the path's ray number `depth`; returns false if the path
+   ends. */
+KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
+                        int32_t depth, rng_key key, path_result *result) {
+    surface at;
+    vec3 sent, more;
+    path_state *state = &path->state;
+    const vec3 from = state->ray.origin;
+    const ray_hit hit = path_advance(scene, SCENE_TREE, &view->path, state, key, result);
+    const path_turn event = path_arrive(scene, &view->path, state, depth, hit, key, &at, &sent);
+    const bool in_volume = state->in_volume, lands = in_volume || at.triangle != KD_NONE;
+    if (depth == 1 && at.triangle != KD_NONE) result->first = at;
+    if (!in_volume && at.triangle != KD_NONE && at.disperses) path->disperses = true;
+    if (lands)
+        vcm_chain_land(&path->chain,
+                       depth == 1 && view->pixels.eye.tall > 0
+                           ? 1
+                           : vec3_length2(vec3_sub(in_volume ? state->place : at.position, from)),
+                       in_volume ? 1 : fabsf(vec3_dot(state->ray.direction, at.geometric)));
+    if (!vec3_is_zero(sent)) sent = vec3_scale(sent, vcm_eye_hit_weight(view, scene, path, &at));
+    more = vec3_all(0);
+    if (view->lamps && path_seeks_light(event, &at))
+        more = vcm_eye_lamp(view, scene, path, event, &at, key, &result->rays);
+    if (event == PATH_SCATTERS && view->merges > 0 && surface_holds_photons(&at))
+        more = vec3_add(more, vcm_eye_merge(view, path, &at, depth));
+    sent = vec3_add(sent, vec3_mul(state->throughput, more));
+    result->radiance = vec3_add(result->radiance, vcm_tinted(view, path->disperses, sent));
+    return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);
+}
+
+/* Sample `sample` of a pixel: an eye path, and the pixel's splats. */
+KD_FN pixel_sample vcm_pixel(const vcm_view *view, const scene_view *scene, int32_t x, int32_t y,
+                             uint32_t sample) {
+    const pixel_view *pixels = &view->pixels;
+    const rng_key key = pixel_key(pixels, x, y, sample);
+    const ray ray = pixel_ray(pixels, x, y, key);
+    const float time = pixels->moves ? sobol_draw(key, 0, PATH_DRAW_TIME).value[0] : 0;
+    path_result result;
+    memset(&result, 0, sizeof result);
+    result.first.triangle = KD_NONE;
+    vcm_eye_path path = vcm_eye_begin(view, scene, ray, time, &result);
+    for (int32_t depth = 1; depth <= view->path.max_depth; ++depth)
+        if (!vcm_eye_next(view, scene, &path, depth, key, &result)) break;
+    if (view->splat) {
+        const int64_t *sums = view->sums + 3 * ((int64_t)y * pixels->width + x);
+        const rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
+        const vec2 place = pixel_filter_draw(pixels->filter, random.value[0], random.value[1]);
+        /* pixel_weigh multiplies the sample by the filter's weight, which splats have already */
+        const double unit =
+            (double)view->unit / view->paths / (double)pixel_filter_weight(pixels->filter, place);
+        result.radiance = vec3_add(result.radiance, vec3_make((float)((double)sums[0] * unit),
+                                                              (float)((double)sums[1] * unit),
+                                                              (float)((double)sums[2] * unit)));
+    }
+    return pixel_of(pixels, &ray, &result.first, result.radiance, result.rays);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,208 @@
+/* Vertex connection and merging: every set of techniques that can find a scene's light gives the
+   picture of path tracing, for all materials, lights and cameras; nothing leaks. */
+#include "render/integrators/integrators.h"
+#include "test.h"
+#include "tests/render/shoot.h"
+#include "tests/render/still_life.h"
+
+static scene_fixture stage;
+
+static kd_render_options small_options(const char *name, int32_t size, int32_t spp) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, name);
+    options.width = options.height = size;
+    options.spp = spp;
+    options.max_depth = 12;
+    return options;
+}
+
+/* Means of the quarters of a picture, and of the whole. */
+typedef struct quarters {
+    double mean[5];
+} quarters;
+
+static quarters take(const camera *view, const kd_render_options *options) {
+    shot s = shoot(&stage, view, options, NULL);
+    quarters made = {{0}};
+    assert_int_equal(s.status, KD_OK);
+    assert_int_equal(s.statistics.nan_samples, 0);
+    const float *plane = image_plane(&s.picture, "G");
+    const int32_t width = s.picture.width, height = s.picture.height;
+    for (int32_t y = 0; y < height; ++y)
+        for (int32_t x = 0; x < width; ++x) {
+            const double value = (double)plane[y * width + x] / (width * height);
+            made.mean[(2 * x >= width) + 2 * (2 * y >= height)] += 4 * value;
+            made.mean[4] += value;
+        }
+    image_close(&s.picture);
+    return made;
+}
+
+static void expect_same(const char *name, const quarters *got, const quarters *expected,
+                        double tolerance) {
+    for (int i = 0; i < 5; ++i)
+        if (!(fabs(got->mean[i] - expected->mean[i]) <=
+              (i < 4 ? 2 : 1) * tolerance * expected->mean[4]))
+            fail_msg("%s, quarter %d: %.5g, expected %.5g", name, i, got->mean[i],
+                     expected->mean[i]);
+}
+
+/* Compares sets of techniques with path tracing. */
+static void expect_path(const camera *view, const kd_render_options *base,
+                        const char *const *techniques, double tolerance) {
+    kd_render_options options = *base;
+    strcpy(options.integrator, "path");
+    options.spp = 8 * base->spp;
+    const quarters expected = take(view, &options);
+    for (; *techniques; ++techniques) {
+        options = *base;
+        strcpy(options.techniques, *techniques);
+        if (strcmp(*techniques, "splat") == 0) options.spp *= 8; /* noisy alone */
+        const quarters got = take(view, &options);
+        expect_same(*techniques, &got, &expected, tolerance);
+    }
+}
+
+static const char *const every[] = {"all",
+                                    "eye",
+                                    "eye+lamps",
+                                    "eye+splat",
+                                    "eye+merge",
+                                    "eye+lamps+splat",
+                                    "eye+lamps+merge",
+                                    "eye+splat+merge",
+                                    NULL};
+static const char *const all[] = {"all", NULL};
+
+/* Every material, smooth and rough, lit by a sky and a lamp. */
+static void test_materials(void **state) {
+    (void)state;
+    still_life_build(&stage);
+    const kd_render_options options = small_options("vcm", 32, 48);
+    expect_path(&still_life_camera, &options, every, 0.015);
+}
+
+static void box_with(uint32_t floor, float emission) {
+    const uint32_t grey = still_life_diffuse(&stage, 0.6f, 0);
+    const uint32_t lamp = still_life_diffuse(&stage, 0, emission);
+    const uint32_t walls[6] = {grey, grey, floor, emission > 0 ? lamp : grey, grey, grey};
+    fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
+}
+
+static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, -0.4f, 0}, {0, 1, 0}, 70, 0, 0, 0};
+
+/* Lights without size are found by sampled lights and by light paths. */
+static void test_delta_lights(void **state) {
+    (void)state;
+    static const char *const found[] = {"all",   "lamps",       "lamps+splat", "lamps+merge",
+                                        "splat", "splat+merge", NULL};
+    static const char *const sun[] = {"all", "lamps", "lamps+splat", NULL}; /* splat is noisy */
+    for (int kind = 0; kind < 3; ++kind) {
+        fixture_clear(&stage);
+        const uint32_t grey = still_life_diffuse(&stage, 0.7f, 0);
+        box_with(grey, 0);
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = kind ? LIGHT_SPOT : LIGHT_POINT;
+        lamp.position = vec3_make(0.2f, 0.6f, -0.1f);
+        lamp.direction = vec3_make(0, -1, 0);
+        lamp.cos_inner = 0.8f;
+        lamp.cos_outer = 0.5f;
+        lamp.emitted = vec3_all(1);
+        lamp.power = 9;
+        if (kind == 2) { /* the sun on a floor without walls */
+            lamp.kind = LIGHT_DIRECTIONAL;
+            lamp.direction = vec3_normalize(vec3_make(0.3f, -1, 0.2f));
+            fixture_clear(&stage);
+            const uint32_t clay = still_life_diffuse(&stage, 0.7f, 0);
+            fixture_quad(&stage, clay, vec3_make(-3, -1, 3), vec3_make(3, -1, 3),
+                         vec3_make(3, -1, -3), vec3_make(-3, -1, -3));
+            const uint32_t clays[6] = {clay, clay, clay, clay, clay, clay};
+            fixture_box(&stage, clays, vec3_make(-0.4f, -0.9f, -0.4f), vec3_make(0.4f, 0, 0.4f),
+                        false);
+        }
+        fixture_light(&stage, lamp);
+        fixture_finish(&stage);
+        const kd_render_options options = small_options("vcm", 16, 64);
+        expect_path(&inside, &options, kind == 2 ? sun : found, 0.02);
+    }
+}
+
+/* Cameras and pixel filters: splats land as camera rays do. */
+static void test_cameras(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    const uint32_t floor = still_life_diffuse(&stage, 0.3f, 0);
+    box_with(floor, 3);
+    fixture_finish(&stage);
+    static const camera views[] = {
+        {{0.1f, -0.2f, 0.9f}, {0, -0.4f, 0}, {0, 1, 0}, 70, 0.2f, 0.6f, 0},
+        {{0.1f, -0.2f, 0.9f}, {0, -0.9f, 0}, {0, 1, 0}, 70, 0, 0, 1.2f},
+        {{0.1f, -0.2f, 0.9f}, {0, -0.4f, 0}, {0, 1, 0}, 70, 0.1f, 0.5f, 1}};
+    static const char *const two[] = {"all", "splat", NULL};
+    for (int v = 0; v < 3; ++v)
+        for (int32_t filter = 0; filter < PIXEL_FILTERS; ++filter) {
+            kd_render_options options = small_options("vcm", 16, 64);
+            options.filter = filter;
+            expect_path(&views[v], &options, v == 0 || filter == 0 ? two : all, 0.02);
+        }
+}
+
+/* A closed box of glass around a lamp, and a lens: light that only light paths find well. */
+static void test_glass(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
+    box_with(floor, 3);
+    material made = material_default();
+    made.kind = MATERIAL_GLASS;
+    made.transmission = vec3_all(1);
+    const uint32_t glass = fixture_material(&stage, made);
+    fixture_ball(&stage, glass, vec3_make(0.1f, -0.5f, -0.1f), 0.4f, 12);
+    fixture_finish(&stage);
+    const kd_render_options options = small_options("vcm", 24, 96);
+    static const char *const sets[] = {
+        "all", "eye+merge", "eye+lamps+splat", "lamps+splat+merge", "lamps+merge", NULL};
+    expect_path(&inside, &options, sets, 0.03);
+}
+
+/* Rays of light end at walls: a sealed room stays black. */
+static void test_sealed_room(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    const uint32_t grey = still_life_diffuse(&stage, 0.6f, 0);
+    box_with(grey, 0);
+    material made = material_default();
+    made.kind = MATERIAL_MIRROR;
+    const uint32_t mirror = fixture_material(&stage, made);
+    const uint32_t lamp = still_life_diffuse(&stage, 0, 5);
+    const uint32_t outside[6] = {grey, mirror, grey, lamp, grey, mirror};
+    fixture_box(&stage, outside, vec3_make(-1.4f, -1.4f, -1.4f), vec3_make(1.4f, 1.4f, 1.4f), true);
+    fixture_finish(&stage);
+    const kd_render_options options = small_options("vcm", 16, 8);
+    assert_true(take(&inside, &options).mean[4] == 0);
+}
+
+/* A white room, where a path scatters 33 times on average, has the radiance 0.3 / (1 - 0.97). */
+static void test_white_room(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    const uint32_t white = still_life_diffuse(&stage, 0.97f, 0.3f);
+    const uint32_t walls[6] = {white, white, white, white, white, white};
+    fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
+    fixture_finish(&stage);
+    kd_render_options options = small_options("vcm", 8, 32);
+    options.max_depth = 255;
+    const double mean = take(&inside, &options).mean[4];
+    if (!(fabs(mean - 10) < 0.25)) fail_msg("%g, expected 10", mean);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_materials),   cmocka_unit_test(test_delta_lights),
+        cmocka_unit_test(test_cameras),     cmocka_unit_test(test_glass),
+        cmocka_unit_test(test_sealed_room), cmocka_unit_test(test_white_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
