@@ -134,14 +134,6 @@ KD_FN emission_direction emission_cone(vec3 axis, float versine, float u, float 
     return drawn;
 }
 
-/* The same for the narrow cones of distant targets, where 1 - versine would lose digits. */
-KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
-    const frame3 axes = frame3_around(axis);
-    const float height = u * versine, radius = sqrtf(height * (2 - height)), angle = 2 * KD_PI * v;
-    return frame3_to_world(
-        &axes, vec3_make(radius * float_cos(angle), radius * float_sin(angle), 1 - height));
-}
-
 /* Returns true if the ray, or for light from infinity the whole line, meets a target. */
 KD_FN bool emission_intersects(const emission_target *target, vec3 from, vec3 direction,
                                bool line) {
@@ -179,8 +171,8 @@ KD_FN bool emission_towards_targets(const photon_emission *emission, vec3 from,
     }
     if (!(versine > 0)) return false;
     const emission_target *target = &emission->targets[which];
-    out->direction = emission_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine,
-                                          float_clamp(rest / versine, 0, 0x1.fffffep-1f), v);
+    out->direction = light_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine,
+                                       float_clamp(rest / versine, 0, 0x1.fffffep-1f), v);
     out->solid_angle =
         2 * KD_PI * sum / emission_choices(emission, which, from, out->direction, false);
     return true;
@@ -219,8 +211,7 @@ KD_FN_NOINLINE uint32_t emission_guide(const photon_emission *emission, vec3 fro
     const emission_target *target = &emission->targets[which];
     const float versine = emission_versine(target, from);
     if (!(versine > 0 && versine < 2)) return 0;
-    *direction =
-        emission_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine, *u, v);
+    *direction = light_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine, *u, v);
     return which;
 }
 
@@ -264,6 +255,22 @@ KD_FN_NOINLINE ray emission_guided_ray(const scene_view *scene, const photon_emi
 /* --- the kinds of lights -----------------------------------------------------------------------
  */
 
+/* Samples a direction about +z, the normal of a triangle whose light is limited to a cone:
+   uniformly in the cone if the intensity is that of a spot, else by the cosine. */
+KD_FN vec3 emission_beam_draw(const light *lamp, float u, float v) {
+    const float outer = lamp->cos_outer;
+    if (lamp->cos_inner > outer) return light_narrow_cone(vec3_make(0, 0, 1), 1 - outer, u, v);
+    const vec3 whole = sample_cosine_hemisphere(u, v);
+    const float sine = sqrtf(1 - outer * outer), x = sine * whole.x, y = sine * whole.y;
+    return vec3_make(x, y, sqrtf(float_max(1 - x * x - y * y, outer * outer)));
+}
+
+KD_FN float emission_beam_pdf(const light *lamp, float cosine) {
+    const float outer = lamp->cos_outer;
+    if (lamp->cos_inner > outer) return 1 / (2 * KD_PI * (1 - outer));
+    return cosine / (KD_PI * (1 - outer * outer));
+}
+
 KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
                               const photon_emission *emission, const float *u,
                               emitted_photon *out) {
@@ -276,26 +283,32 @@ KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
     const vec3 radiance = light_triangle_radiance(scene, light, place.x, place.y);
     const float area = light->area;
     const float sides = light->two_sided ? 2.0f : 1.0f;
-    const bool guides = emission->guided > 0;
+    const bool beam = light->cos_outer > 0, guides = emission->guided > 0;
     float random = u[3];
     emission_direction drawn = {vec3_all(0), 0};
-    const bool aimed = emission_towards_targets(emission, point, 1, random, u[4], &drawn);
+    const bool aimed =
+        emission_towards_targets(emission, point, 1 - light->cos_outer, random, u[4], &drawn);
     const uint32_t target =
         guides ? emission_guide(emission, point, &random, u[4], &drawn.direction) : 0;
     if (!aimed && target == 0) {
         const bool back = light->two_sided && random >= 0.5f;
         const float stretched = light->two_sided ? 2 * random - (back ? 1.0f : 0.0f) : random;
         const frame3 axes = frame3_around(back ? vec3_negate(normal) : normal);
-        drawn.direction = frame3_to_world(&axes, sample_cosine_hemisphere(stretched, u[4]));
+        drawn.direction = frame3_to_world(&axes, beam ? emission_beam_draw(light, stretched, u[4])
+                                                      : sample_cosine_hemisphere(stretched, u[4]));
     }
-    if (aimed || guides) {
+    if (aimed || guides || beam) {
         float cosine = vec3_dot(drawn.direction, normal);
         if (light->two_sided) cosine = fabsf(cosine);
         if (!(cosine > 0)) return false;
+        const float pdf = (beam ? emission_beam_pdf(light, cosine) : cosine / KD_PI) / sides;
         if (guides)
-            drawn.solid_angle = emission_guided_angle(emission, target, point, drawn.direction,
-                                                      cosine / (KD_PI * sides));
-        out->power = vec3_scale(radiance, area * cosine * drawn.solid_angle);
+            drawn.solid_angle =
+                emission_guided_angle(emission, target, point, drawn.direction, pdf);
+        else if (!aimed)
+            drawn.solid_angle = 1 / pdf;
+        out->power =
+            vec3_scale(radiance, area * cosine * drawn.solid_angle * light_beam(light, cosine));
     } else {
         out->power = vec3_scale(radiance, area * KD_PI * sides);
     }
@@ -376,9 +389,13 @@ KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, 
     if (from->kind == LIGHT_TRIANGLE) {
         born = emit_from_triangle(scene, from, emission, u, out);
     } else if (from->kind == LIGHT_DIRECTIONAL) {
-        out->ray =
-            emission_ray_through_targets(scene, emission, from->direction, u[3], u[4], &area);
-        out->power = vec3_scale(from->emitted, area);
+        vec3 direction = from->direction, irradiance = from->emitted;
+        if (from->area > 0) {
+            direction = light_narrow_cone(direction, from->area, u[1], u[2]);
+            irradiance = vec3_scale(light_disc_radiance(from), 2 * KD_PI * from->area);
+        }
+        out->ray = emission_ray_through_targets(scene, emission, direction, u[3], u[4], &area);
+        out->power = vec3_scale(irradiance, area);
     } else if (from->kind == LIGHT_ENVIRONMENT) {
         const vec3 sky = environment_draw(scene, vec3_all(0), u[1], u[2]);
         /* includes the choice of the light */

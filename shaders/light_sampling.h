@@ -105,6 +105,33 @@ KD_FN vec3 environment_draw(const scene_view *scene, vec3 normal, float u, float
     return frame3_to_world(&axes, sample_cosine_hemisphere(u, v));
 }
 
+/* --- Directional lights with a disc --- */
+
+/* Samples a direction in a narrow cone about `axis`, whose versine (1 - cosine) is given, with the
+   density 1 / (2 pi versine). */
+KD_FN vec3 light_narrow_cone(vec3 axis, float versine, float u, float v) {
+    const frame3 axes = frame3_around(axis);
+    const float height = u * versine, radius = sqrtf(height * (2 - height)), angle = 2 * KD_PI * v;
+    return frame3_to_world(
+        &axes, vec3_make(radius * float_cos(angle), radius * float_sin(angle), 1 - height));
+}
+
+/* Returns the radiance of the disc that gives the light's irradiance. */
+KD_FN vec3 light_disc_radiance(const light *sun) {
+    return vec3_scale(sun->emitted, 1 / (KD_PI * sun->area * (2 - sun->area)));
+}
+
+/* Returns true if a unit direction towards infinity meets the light's disc. */
+KD_FN bool light_disc_meets(const light *sun, vec3 direction) {
+    if (sun->kind != LIGHT_DIRECTIONAL || !(sun->area > 0)) return false;
+    return 0.5f * vec3_length2(vec3_add(direction, sun->direction)) < sun->area;
+}
+
+/* Returns the density (1/sr) of light_draw for a direction to the disc of this light. */
+KD_FN float light_disc_pdf(const scene_view *scene, uint32_t which) {
+    return light_choice(scene, which) / (2 * KD_PI * scene->lights[which].area);
+}
+
 /* --- A single light --- */
 
 /* Returns the radiance of an emitting triangle at a point. */
@@ -134,6 +161,8 @@ KD_FN void light_draw_triangle(const scene_view *scene, const light *lamp, vec3 
     const float cosine = -vec3_dot(drawn->direction, normal);
     if (!(lamp->two_sided ? fabsf(cosine) > 0 : cosine > 0) || !(lamp->area > 0)) return;
     drawn->radiance = light_triangle_radiance(scene, lamp, weights.x, weights.y);
+    if (lamp->cos_outer > 0)
+        drawn->radiance = vec3_scale(drawn->radiance, light_beam(lamp, fabsf(cosine)));
     drawn->pdf_solid_angle = drawn->distance * drawn->distance / (lamp->area * fabsf(cosine));
 }
 
@@ -154,6 +183,12 @@ KD_FN void light_draw_point(const light *lamp, vec3 from, light_sample *drawn) {
 KD_FN void light_draw_far(const scene_view *scene, const light *lamp, vec3 normal, float u, float v,
                           light_sample *drawn) {
     drawn->distance = INFINITY;
+    if (lamp->kind == LIGHT_DIRECTIONAL && lamp->area > 0) {
+        drawn->direction = light_narrow_cone(vec3_negate(lamp->direction), lamp->area, u, v);
+        drawn->radiance = light_disc_radiance(lamp);
+        drawn->pdf_solid_angle = 1 / (2 * KD_PI * lamp->area);
+        return;
+    }
     if (lamp->kind == LIGHT_DIRECTIONAL) {
         drawn->delta = true;
         drawn->direction = vec3_negate(lamp->direction);
@@ -209,6 +244,27 @@ KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, vec3 normal,
     if (!(cosine > 0) || !(lamp->area > 0)) return 0;
     return light_probability(scene, which, from, normal) * vec3_length2(towards) /
            (lamp->area * cosine);
+}
+
+/* Returns the radiance of the discs that a ray to infinity meets, each with the weight of multiple
+   importance sampling for a direction of density `pdf`; INFINITY: of a mirror or the camera.
+   `first`: the ray comes from the camera. */
+KD_FN_NOINLINE vec3 light_discs(const scene_view *scene, vec3 direction, float pdf, bool first) {
+    const environment_view *sky = &scene->environment;
+    vec3 sum = vec3_all(0);
+    for (uint32_t i = sky->sun_first; i < sky->sun_first + sky->sun_count; ++i) {
+        const light *sun = scene->lights + i;
+        if (!light_disc_meets(sun, direction) || (first && sun->two_sided)) continue;
+        sum = vec3_along(sum, mis_power(pdf, light_disc_pdf(scene, i)), light_disc_radiance(sun));
+    }
+    return sum;
+}
+
+/* Returns true if a sampled ray can hit a light: some light has an area or a disc, or there is an
+   environment. */
+KD_FN bool light_can_be_hit(const scene_view *scene) {
+    return scene->triangle_lights || scene->environment.light != KD_NONE ||
+           scene->environment.sun_count;
 }
 
 /* Returns the shadow ray of a sample. */

@@ -180,6 +180,7 @@ typedef enum material_flags {
     MATERIAL_UNLIT = 4, /* `emission` is visible to the camera but lights nothing */
     MATERIAL_MASK = 8,  /* opacity, texture included, is 1 from MATERIAL_MASK_AT on, else 0 */
     MATERIAL_VERTEX_OPACITY = 16, /* vertex colours may reduce the opacity */
+    MATERIAL_HIDDEN = 64,         /* the camera does not see it directly */
     MATERIAL_SPECULAR = 32 /* principled: the metallic part reflects `specular`, not `diffuse` */
 } material_flags;
 
@@ -267,10 +268,10 @@ KD_FN material material_default(void) {
     return made;
 }
 
-/* Returns true if the surface may be skipped at some point: it is a cut-out or a veil. */
+/* Returns true if some ray may skip the surface: it is a cut-out, a veil or hidden. */
 KD_FN bool material_has_cutouts(const material *made) {
     return made->opacity < 1 || made->opacity_map != KD_NONE ||
-           (made->flags & MATERIAL_VERTEX_OPACITY);
+           (made->flags & (MATERIAL_VERTEX_OPACITY | MATERIAL_HIDDEN));
 }
 
 /* Returns true if the material refracts light into what is behind it. */

@@ -20,62 +20,8 @@
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
 #include "shaders/material.h"
+#include "shaders/path_state.h"
 #include "shaders/transmittance.h"
-
-enum { PATH_ROULETTE_DEPTH = 5 };
-/* Wavefronts count no more scattering events than these. */
-enum { PATH_SCATTERED_MAX = 127 };
-/* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
-enum {
-    PATH_DRAW_CAMERA = 0,
-    PATH_DRAW_SCATTER = 1,
-    PATH_DRAW_LIGHT = 2,
-    PATH_DRAW_OPACITY = 3,
-    PATH_DRAW_MEDIUM = 5,
-    PATH_DRAW_WAVELENGTH = 6,
-    PATH_DRAW_TIME = 7 /* at bounce 0 */
-};
-
-typedef struct path_options {
-    /* maximum number of vertices: surfaces, including the emitting one, and scattering events in
-       media */
-    int32_t max_depth;
-    /* maximum number of specular events, at mirrors and smooth glass, less that of the others;
-       0: no limit. Light that total reflection traps in glass would hold up wavefronts. */
-    int32_t max_specular;
-    /* maximum number of scattering events other than at mirrors and smooth glass; 1: direct light
-       only */
-    int32_t scatterings;
-    bool cutouts; /* some material has opacity below 1 */
-    float clamp;  /* limit of the largest channel of indirect light; 0: none */
-} path_options;
-
-typedef struct path_result {
-    vec3 radiance; /* W/(sr m^2) */
-    /* first surface, also behind media; first.triangle is KD_NONE if there is none */
-    surface first;
-    uint32_t rays;
-} path_result;
-
-/* The state of a path between two vertices. */
-typedef struct path_state {
-    struct ray ray;
-    vec3 throughput;
-    vec3 from, from_normal; /* last scattering vertex, with the normal passed to light_draw there */
-    float pdf;              /* 1/sr, with which ray.direction was sampled there */
-    bool specular;          /* light sampling could not have sampled the direction */
-    /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
-    float eta_scale;
-    int32_t scattered;
-    uint32_t step;        /* surfaces hit, skipped ones included: the bounce of random numbers */
-    float wavelength;     /* micrometres; 0: white */
-    bool flies;           /* media are sampled; else they are ignored */
-    bool in_volume;       /* path_advance ended in a medium, which scatters at `place` */
-    uint32_t medium;      /* the current medium */
-    uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
-    uint32_t layers;      /* cut-outs passed since the last vertex */
-    vec3 place;
-} path_state;
 
 /* Returns the normal for light_draw: on the side of wo, or zero if the surface transmits light. */
 KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
@@ -191,8 +137,8 @@ KD_FN vec3 path_clamped(const path_options *options, bool indirect, vec3 more) {
     return largest > options->clamp ? vec3_scale(more, options->clamp / largest) : more;
 }
 
-/* Returns the contribution of the environment to a ray that leaves the scene. */
-KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
+/* Returns the contribution of the environment, without discs, to a ray that leaves the scene. */
+KD_FN vec3 path_sky_alone(const scene_view *scene, const path_state *state) {
     const vec3 sky = environment_radiance(scene, state->ray.direction);
     if (vec3_is_zero(sky)) return sky;
     float weight = 1;
@@ -202,10 +148,26 @@ KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
     return vec3_scale(vec3_mul(state->throughput, sky), weight);
 }
 
+/* Returns the contribution of the discs of directional lights to a ray that leaves the scene. */
+KD_FN vec3 path_discs(const scene_view *scene, const path_state *state, bool first) {
+    const float pdf = state->specular ? INFINITY : state->pdf;
+    return vec3_mul(state->throughput, light_discs(scene, state->ray.direction, pdf, first));
+}
+
+/* Returns the contribution of everything at infinity to a ray that leaves the scene. */
+KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
+    const vec3 sky = path_sky_alone(scene, state);
+    if (scene->environment.sun_count == 0) return sky;
+    return vec3_add(sky, path_discs(scene, state, false));
+}
+
 /* As path_sky, for ray number `depth` of a path from the camera. */
 KD_FN vec3 path_sky_seen(const scene_view *scene, const path_state *state, int32_t depth) {
-    if (depth == 1 && scene->environment.hidden) return vec3_all(0);
-    return path_sky(scene, state);
+    if (depth > 1) return path_sky(scene, state);
+    if (scene->environment.hidden) return vec3_all(0);
+    const vec3 sky = path_sky_alone(scene, state);
+    if (scene->environment.sun_count == 0) return sky;
+    return vec3_add(sky, path_discs(scene, state, true));
 }
 
 /* Returns the contribution of the surface's emission. */
@@ -266,6 +228,12 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
     return flight.scattered;
 }
 
+/* Returns true if the ray comes from the camera, which does not see the triangle. */
+KD_FN bool path_overlooks(const scene_view *scene, const path_state *state, uint32_t triangle) {
+    return state->pdf < 0 &&
+           (scene->materials[scene->mesh.triangle_materials[triangle]].flags & MATERIAL_HIDDEN);
+}
+
 /* Returns true if the ray, which has found *hit, continues there, through a cut-out. Sets
    hit->triangle to KD_NONE after too many cut-outs. Sets state->in_volume if a medium scatters the
    path before the hit. */
@@ -276,10 +244,11 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
         state->in_volume =
             path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
     if (state->in_volume || hit->triangle == KD_NONE || !options->cutouts) return false;
-    const float passes = surface_passes(scene, *hit);
+    const bool hidden = path_overlooks(scene, state, hit->triangle);
+    const float passes = hidden ? 1 : surface_passes(scene, *hit);
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
-    if (state->flies)
+    if (state->flies && !hidden)
         state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
                                                       state->ray.direction, state->medium);
     state->ray.tmin = hit->t;
@@ -326,7 +295,7 @@ KD_FN path_state path_begin(ray ray) {
     state.throughput = vec3_all(1);
     state.from = ray.origin;
     state.from_normal = vec3_all(0);
-    state.pdf = 0;
+    state.pdf = -1;
     state.specular = true; /* light sampling does not apply to camera rays */
     state.eta_scale = 1;
     state.scattered = 0;

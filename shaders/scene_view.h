@@ -34,9 +34,12 @@ typedef struct light {
        directional: irradiance perpendicular to the beam, W/m^2
        environment: radiance, W/(sr m^2), times its map */
     vec3 emitted;
-    float cos_inner, cos_outer; /* spot: full intensity inside, smooth falloff to zero outside */
-    float area;                 /* triangle: m^2 (one side) */
-    uint32_t two_sided;         /* triangle */
+    /* spot: full intensity inside, smooth falloff to zero outside; triangle: see light_beam */
+    float cos_inner, cos_outer;
+    /* triangle: m^2 (one side); directional: 1 - cosine of the angular radius of its disc, 0: none
+     */
+    float area;
+    uint32_t two_sided; /* triangle; directional: the camera does not see the disc directly */
     float power; /* W emitted into the scene, mean of the three channels; used for sampling */
 } light;
 
@@ -55,6 +58,21 @@ KD_FN float light_spot_falloff(const light *spot, float cosine) {
     return t * t * (3 - 2 * t);
 }
 
+/* Returns the radiance of an emitting triangle relative to `emitted`, from the cosine between its
+   normal and a direction.
+   cos_outer 0: 1, in all directions. Else 0 outside the cone, and inside:
+   cos_inner > cos_outer: that of a lamp whose intensity is a spot's, light_spot_falloff / cosine;
+   cos_inner = cos_outer: the fraction that a grid of deep cells in front of it lets pass, as of a
+   studio's soft box: 1 - tangent / tangent of the cone. */
+KD_FN float light_beam(const light *lamp, float cosine) {
+    const float outer = lamp->cos_outer;
+    if (!(outer > 0)) return 1;
+    if (!(cosine > outer)) return 0;
+    if (lamp->cos_inner > outer) return light_spot_falloff(lamp, cosine) / cosine;
+    const float across = float_max(1 - cosine * cosine, 0) / (1 - outer * outer);
+    return float_max(1 - sqrtf(across) * (outer / cosine), 0);
+}
+
 /* Light from infinity in all directions: constant, or a latitude-longitude image (y is up, the
    image's centre is towards -z) with its sampling tables. */
 typedef struct environment_view {
@@ -67,6 +85,8 @@ typedef struct environment_view {
     vec3 scene_centre;       /* bounding sphere of the scene */
     float scene_radius;
     uint32_t hidden; /* 1: rays from the camera that meet no surface see a background instead */
+    /* lights among which are the directional ones with a disc; sun_count 0: none has one */
+    uint32_t sun_first, sun_count;
 } environment_view;
 
 /* A perspective camera with a pinhole or thin lens, or an orthographic one. Pixel (0, 0) is the top

@@ -140,6 +140,15 @@ KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
     at->disperses = made->dispersion != DISPERSION_NONE;
 }
 
+/* Restricts the emission to the cone of the surface's light. */
+KD_FN void surface_aim(surface *at, const scene_view *scene, vec3 direction) {
+    if (vec3_is_zero(at->emission) || !scene->triangle_lights) return;
+    const uint32_t which = scene->triangle_lights[at->triangle];
+    if (which == KD_NONE || !(scene->lights[which].cos_outer > 0)) return;
+    const float cosine = fabsf(vec3_dot(vec3_normalize(direction), at->geometric));
+    at->emission = vec3_scale(at->emission, light_beam(scene->lights + which, cosine));
+}
+
 /* Returns 0 or 1 for a material with an alpha mask, else the opacity. */
 KD_FN float surface_cut(const material *made, float opacity) {
     if (!(made->flags & MATERIAL_MASK)) return opacity;
@@ -205,6 +214,7 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
     surface_dress(at, scene, uv);
     surface_tint(at, scene, hit);
+    surface_aim(at, scene, ray->direction);
     const material *made = scene->materials + at->material;
     if (at->kind == MATERIAL_PRINCIPLED) {
         if (!(made->flags & MATERIAL_SPECULAR)) at->specular = at->diffuse;

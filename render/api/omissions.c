@@ -113,13 +113,14 @@ static scene_traits traits_of(const scene_view *scene) {
         if (material_holds_photons(made, layers) && !black) traits.receives = true;
     }
     for (uint32_t i = 0; i < scene->light_count; ++i) {
-        const int32_t kind = scene->lights[i].kind;
-        if (kind == LIGHT_POINT || kind == LIGHT_SPOT || kind == LIGHT_DIRECTIONAL)
+        const light *lamp = scene->lights + i;
+        if (lamp->kind == LIGHT_POINT || lamp->kind == LIGHT_SPOT ||
+            (lamp->kind == LIGHT_DIRECTIONAL && !(lamp->area > 0)))
             traits.points = true;
     }
     const uint32_t sky = scene->environment.light;
-    traits.small =
-        lamps_are_small(scene) || (sky != KD_NONE && environment_is_small(&scene->environment));
+    traits.small = lamps_are_small(scene) || scene->environment.sun_count > 0 ||
+                   (sky != KD_NONE && environment_is_small(&scene->environment));
     return traits;
 }
 
@@ -134,9 +135,9 @@ static void report_caustics(const scene_traits *traits, const integrator *integr
     else if (traits->points)
         log_message(LOG_INFO,
                     "integrator %s omits the caustics of point, spot and directional lights, which "
-                    "have no size; photon, sppm and light show them, and so does an area light in "
-                    "place of the light",
-                    integrator->name);
+                    "have no size; photon, sppm and light show them, and %s shows those of lights "
+                    "with `radius` or `angle_degrees`",
+                    integrator->name, integrator->name);
     else if (traits->small && traits->glass)
         log_message(LOG_INFO,
                     "the caustics that a small light casts through glass are noisy with integrator "

@@ -47,6 +47,10 @@ static kd_status light_prepare(frame *prepared) {
                "light tracing supports only pinhole cameras, but the lens radius is %g; set it to "
                "0, or use another integrator",
                (double)prepared->view.lens_radius);
+    for (uint32_t i = 0; i < scene->material_count; ++i)
+        KD_REQUIRE(
+            !(scene->materials[i].flags & MATERIAL_HIDDEN), KD_ERROR_USAGE,
+            "light tracing does not support `camera_visible`: false; choose another integrator");
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     const kd_status status = prepared->device_frame ? on_device->place(state, 3 * pixels)
                                                     : KD_RESERVE_ZEROED(state->sums, 3 * pixels);

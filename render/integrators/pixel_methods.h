@@ -92,6 +92,7 @@ KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tre
                                 const whitted_ray *ray) {
     path_state state = path_begin(ray->ray);
     state.throughput = ray->throughput;
+    if (ray->depth > 0) state.pdf = 0;
     state.step = tree->step;
     state.flies = scene->medium_count > 0;
     state.medium = ray->medium;

@@ -125,18 +125,13 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
 }
 
-/* Returns true if a sampled ray can hit a light: some light has an area, or there is an
-   environment. */
-KD_FN bool eye_rays_meet_light(const scene_view *world) {
-    return world->triangle_lights || world->environment.light != KD_NONE;
-}
-
 /* path_passes for media that are crossed without sampling a collision. */
 KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
     const uint32_t hit_triangle = hit->triangle, layers = state->layers;
+    const bool hidden = hit_triangle != KD_NONE && path_overlooks(world, state, hit_triangle);
     const bool has_next = path_passes(world, options, state, key, hit);
-    if (state->layers > layers)
+    if (state->layers > layers && !hidden)
         state->medium =
             transmittance_beyond(world, hit_triangle, state->ray.direction, state->medium);
     return has_next;
@@ -178,7 +173,7 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
     at.g = medium->g;
     if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
-    const bool mis = eye_rays_meet_light(world);
+    const bool mis = light_can_be_hit(world);
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < path->volume; ++i) {
         const float u = ((float)i + spread.value[0]) / (float)path->volume;

@@ -97,8 +97,10 @@ static light_extent extent_of(const light_tree_input *input, uint32_t which, dou
     } else {
         include_point(&made, input, lamp->position, scale);
     }
-    if (lamp->kind == LIGHT_SPOT) {
-        const double inner = (double)lamp->cos_inner, outer = (double)lamp->cos_outer;
+    if (lamp->cos_outer > 0 || lamp->kind == LIGHT_SPOT) {
+        const double outer = (double)lamp->cos_outer;
+        const bool grid = lamp->kind == LIGHT_TRIANGLE && !(lamp->cos_inner > lamp->cos_outer);
+        const double inner = grid ? 1 : (double)lamp->cos_inner;
         made.cos_cone = inner;
         made.sin_cone = sine_of(inner);
         made.cos_spread = outer * inner + sine_of(outer) * made.sin_cone;

@@ -87,6 +87,8 @@ static bool emits(const scene *scene, uint64_t triangle) {
 
 static light triangle_light(const scene *scene, uint64_t triangle) {
     const material *made_of = &scene->materials[scene->geometry.triangle_materials[triangle]];
+    const mesh_material *from =
+        &scene->geometry.materials[scene->geometry.triangle_materials[triangle]];
     const double area = triangle_area(&scene->geometry, triangle);
     light made;
     memset(&made, 0, sizeof made);
@@ -95,11 +97,13 @@ static light triangle_light(const scene *scene, uint64_t triangle) {
     made.emitted = made_of->emission;
     made.area = (float)area;
     made.two_sided = made_of->two_sided;
+    made.cos_inner = from->beam_inner;
+    made.cos_outer = from->beam_outer;
     const uint32_t *corner = scene->geometry.triangles + 3 * triangle;
     const vec3 *at = scene->geometry.positions;
     light_on_triangle(&made, at[corner[0]], at[corner[1]], at[corner[2]]);
     made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(scene, triangle)) *
-                         (made_of->two_sided ? 2 : 1));
+                         mesh_material_beam_power(from) * (made_of->two_sided ? 2 : 1));
     return made;
 }
 
@@ -136,7 +140,8 @@ static double light_power(const scene *scene, const light *light) {
     case LIGHT_POINT: return 4 * pi * strength;
     case LIGHT_SPOT: /* the integral of light_spot_falloff over the sphere */
         return pi * (2 - (double)light->cos_inner - (double)light->cos_outer) * strength;
-    case LIGHT_DIRECTIONAL: return pi * radius * radius * strength;
+    case LIGHT_DIRECTIONAL: /* a disc has more radiance than irradiance per solid angle */
+        return pi * radius * radius * strength / (1 - 0.5 * (double)light->area);
     /* sky; `strength` is its mean radiance */
     default: return 4 * pi * pi * radius * radius * strength;
     }
@@ -253,7 +258,13 @@ static void add_described(scene *scene, const scene_draft *draft, bool far) {
         if (light_is_far(&made) != far) continue;
         made.triangle = KD_NONE;
         made.power = (float)light_power(scene, &made);
-        if (made.power > 0) scene->lights[scene->light_count++] = made;
+        if (!(made.power > 0)) continue;
+        if (made.kind == LIGHT_DIRECTIONAL && made.area > 0) {
+            environment_view *sky = &scene->environment;
+            if (sky->sun_count == 0) sky->sun_first = scene->light_count;
+            sky->sun_count = scene->light_count + 1 - sky->sun_first;
+        }
+        scene->lights[scene->light_count++] = made;
     }
 }
 

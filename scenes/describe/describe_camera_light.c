@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/describe/describe_reader.h"
+#include <stdio.h>
 
 static camera camera_of(const describe_reader *reader, const described_camera *words) {
     const camera view = {describe_local(reader, words->eye),
@@ -117,6 +118,81 @@ static kd_status intensity_of(vec3 *out, const json_place *at, const cJSON *obje
     return KD_OK;
 }
 
+/* Begins a black material that emits. `radiance`: along the normal. */
+static uint32_t add_lamp(describe_reader *reader, const described_light *words, const char *name,
+                         mesh_material lamp, vec3 radiance) {
+    char own[32];
+    snprintf(own, sizeof own, "%s light", name);
+    lamp.name = own;
+    lamp.record.diffuse = vec3_all(0);
+    lamp.record.emission = radiance;
+    if (!words->camera_visible) lamp.record.flags |= MATERIAL_HIDDEN;
+    reader->geometry.material = mesh_builder_copy_material(&reader->geometry, &lamp);
+    return reader->geometry.material;
+}
+
+static void include_lamp(describe_reader *reader, uint64_t first_position) {
+    const mesh *made = &reader->geometry.made;
+    for (uint64_t i = first_position; i < made->position_count; ++i)
+        box3_include(&reader->box, made->positions[i]);
+}
+
+/* Adds a ball that emits the intensity of a point light. */
+static kd_status add_ball(describe_reader *reader, const described_light *words,
+                          const light *point) {
+    mesh unit;
+    mesh_material lamp;
+    KD_TRY(reader->load(&unit, "gen:sphere:1200", NULL, reader->job));
+    double area = 0; /* of the flat triangles */
+    for (uint32_t i = 0; i < unit.triangle_count; ++i) {
+        const uint32_t *corner = unit.triangles + 3 * (size_t)i;
+        const vec3 a = unit.positions[corner[0]];
+        area += 0.5 * (double)vec3_length(vec3_cross(vec3_sub(unit.positions[corner[1]], a),
+                                                     vec3_sub(unit.positions[corner[2]], a)));
+    }
+    mesh_material_default(&lamp);
+    const double radius = (double)words->radius;
+    const float scale = (float)(4 / (area * radius * radius));
+    const uint64_t begin = reader->geometry.made.triangle_count;
+    const uint64_t first_position = reader->geometry.made.position_count;
+    const uint32_t material =
+        add_lamp(reader, words, "point", lamp, vec3_scale(point->emitted, scale));
+    const transform larger = transform_scale(vec3_all(words->radius));
+    const transform moved = transform_translate(point->position);
+    const transform placed = transform_compose(&moved, &larger);
+    mesh_builder_append(&reader->geometry, &unit, &placed);
+    mesh_close(&unit);
+    for (uint64_t i = begin; i < reader->geometry.made.triangle_count; ++i)
+        reader->geometry.made.triangle_materials[i] = material;
+    include_lamp(reader, first_position);
+    return reader->geometry.status;
+}
+
+/* Adds a disc that emits the intensity of a spot: a regular polygon of the same area. */
+static kd_status add_disc(describe_reader *reader, const described_light *words,
+                          const light *spot) {
+    enum { SIDES = 64 };
+    const double step = 2 * (double)KD_PI / SIDES;
+    const float corner = words->radius * (float)sqrt(step / sin(step));
+    const float per_area = 1 / (KD_PI * words->radius * words->radius);
+    const frame3 axes = frame3_around(spot->direction);
+    const uint64_t first_position = reader->geometry.made.position_count;
+    mesh_material lamp;
+    vec3 rim[SIDES];
+    mesh_material_default(&lamp);
+    lamp.beam_inner = spot->cos_inner;
+    lamp.beam_outer = spot->cos_outer;
+    (void)add_lamp(reader, words, "spot", lamp, vec3_scale(spot->emitted, per_area));
+    for (int i = 0; i < SIDES; ++i)
+        rim[i] = vec3_add(spot->position,
+                          frame3_to_world(&axes, vec3_make(corner * cosf((float)(i * step)),
+                                                           corner * sinf((float)(i * step)), 0)));
+    for (int i = 0; i < SIDES; ++i)
+        mesh_builder_flat_triangle(&reader->geometry, spot->position, rim[i], rim[(i + 1) % SIDES]);
+    include_lamp(reader, first_position);
+    return reader->geometry.status;
+}
+
 static kd_status read_point(const describe_reader *reader, const json_place *at,
                             const cJSON *object, const described_light *words, light *made) {
     made->kind = LIGHT_POINT;
@@ -143,6 +219,9 @@ static kd_status read_spot(const describe_reader *reader, const json_place *at, 
     const float solid_angle = KD_PI * (2 - made->cos_inner - made->cos_outer);
     if (!(made->cos_inner > made->cos_outer) || !(solid_angle > 0))
         return json_fail(at, "the cone is too narrow; increase `outer_degrees`");
+    if (words->radius > 0 && words->outer_degrees > 85)
+        return json_fail(at, "`outer_degrees` is %g; a spot with a `radius` supports up to 85",
+                         (double)words->outer_degrees);
     return intensity_of(&made->emitted, at, object, words, solid_angle);
 }
 
@@ -156,6 +235,9 @@ static kd_status read_directional(const json_place *at, const cJSON *object,
     if (vec3_is_zero(made->direction))
         return json_fail(at, "the direction of the light must not have length 0");
     made->emitted = lux ? photometry_to_watts(words->lux) : words->irradiance;
+    const double sine = sin(0.25 * (double)words->angle_degrees * (double)radians);
+    made->area = (float)(2 * sine * sine); /* 1 - cosine of half the angle */
+    made->two_sided = !words->camera_visible;
     return KD_OK;
 }
 
@@ -167,24 +249,23 @@ static kd_status read_area(describe_reader *reader, const json_place *at, const 
                        words->nits));
     const float area = vec3_length(vec3_cross(words->edge_u, words->edge_v));
     if (!(area > 0)) return json_fail(at, "the edges of the light must not be parallel or 0");
-    const float sides = words->two_sided ? 2 : 1;
+    float sides = words->two_sided ? 2 : 1;
+    const uint64_t first_position = reader->geometry.made.position_count;
     mesh_material lamp;
-    char name[] = "area light";
     mesh_material_default(&lamp);
-    lamp.name = name;
-    lamp.record.diffuse = vec3_all(0);
     lamp.record.two_sided = words->two_sided;
-    lamp.record.emission =
-        given.is_power ? vec3_scale(given.value, 1 / (KD_PI * area * sides)) : given.value;
-    reader->geometry.material = mesh_builder_copy_material(&reader->geometry, &lamp);
+    if (words->spread_degrees < 180) {
+        lamp.beam_inner = lamp.beam_outer = cosf(0.5f * words->spread_degrees * radians);
+        sides *= (float)mesh_material_beam_power(&lamp);
+    }
+    (void)add_lamp(reader, words, "area", lamp,
+                   given.is_power ? vec3_scale(given.value, 1 / (KD_PI * area * sides))
+                                  : given.value);
     const vec3 a = describe_local(reader, words->corner);
     const vec3 b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
     const vec3 c = vec3_add(b, words->edge_v);
     mesh_builder_quad(&reader->geometry, a, b, c, d, vec2_make(1, 1));
-    box3_include(&reader->box, a);
-    box3_include(&reader->box, b);
-    box3_include(&reader->box, c);
-    box3_include(&reader->box, d);
+    include_lamp(reader, first_position);
     return reader->geometry.status;
 }
 
@@ -212,6 +293,8 @@ kd_status describe_light(describe_reader *reader, const json_place *at, const cJ
     words.irradiance = vec3_all(1);
     words.inner_degrees = 20;
     words.outer_degrees = 30;
+    words.spread_degrees = 180;
+    words.camera_visible = true;
     KD_TRY(json_read(at, object, describe_light_keys[kind], &words));
     switch (kind) {
     case DESCRIBED_POINT: KD_TRY(read_point(reader, at, object, &words, &made)); break;
@@ -222,6 +305,9 @@ kd_status describe_light(describe_reader *reader, const json_place *at, const cJ
     if (vec3_is_zero(made.emitted))
         log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", reader->path,
                     at->index);
+    if (words.radius > 0)
+        return kind == DESCRIBED_SPOT ? add_disc(reader, &words, &made)
+                                      : add_ball(reader, &words, &made);
     KD_TRY(scene_draft_add_light(reader->draft, &made));
     return KD_OK;
 }

@@ -63,6 +63,8 @@ const json_key describe_mesh_keys[] = {
     {KEY("materials", JSON_MAP, described_mesh, materials), .inner = describe_material_keys,
      .help = "by name of a material in the mesh file: the name of its replacement, or an object "
              "with the keys to change"},
+    {KEY("camera_visible", JSON_BOOL, described_mesh, camera_visible), .initial = "true",
+     .help = "false: not seen by the camera, except in mirrors and through glass"},
     {.name = NULL}};
 
 const json_key describe_box_keys[] = {
@@ -333,6 +335,17 @@ const json_key describe_camera_key_keys[] = {
     }
 #define LIGHT_POSITION                                                                             \
     { KEY("position", JSON_POINT, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
+#define LIGHT_RADIUS(what)                                                                         \
+    {                                                                                              \
+        KEY("radius", JSON_FLOAT, described_light, radius), AT_LEAST_0,                            \
+            .unit = "m", .initial = "0", .help = what ", seen and with soft shadows; 0: a point"   \
+    }
+#define LIGHT_SEEN                                                                                 \
+    {                                                                                              \
+        KEY("camera_visible", JSON_BOOL, described_light, camera_visible),                         \
+            .initial = "true",                                                                     \
+            .help = "false: not seen by the camera, except in mirrors and through glass"           \
+    }
 #define LIGHT_DIRECTION                                                                            \
     {                                                                                              \
         KEY("direction", JSON_VECTOR, described_light, direction),                                 \
@@ -346,6 +359,8 @@ static const json_key point_keys[] = {
     LIGHT_CANDELAS,
     LIGHT_POWER,
     LIGHT_LUMENS,
+    LIGHT_RADIUS("a ball"),
+    LIGHT_SEEN,
     {.name = NULL}};
 
 static const json_key spot_keys[] = {
@@ -363,6 +378,8 @@ static const json_key spot_keys[] = {
      .unit = "degrees", .initial = "20", .help = "angle from the axis of full intensity"},
     {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .maximum = 180,
      .unit = "degrees", .initial = "30", .help = "angle from the axis of zero intensity"},
+    LIGHT_RADIUS("a disc"),
+    LIGHT_SEEN,
     {.name = NULL}};
 
 static const json_key directional_keys[] = {
@@ -372,6 +389,10 @@ static const json_key directional_keys[] = {
      .initial = "1", .help = "on a surface perpendicular to the direction"},
     {KEY("illuminance_lux", JSON_COLOUR, described_light, lux), AT_LEAST_0, .unit = "lx",
      .help = "the same as illuminance, instead of `irradiance`"},
+    {KEY("angle_degrees", JSON_FLOAT, described_light, angle_degrees), .maximum = 90,
+     .unit = "degrees", .initial = "0",
+     .help = "diameter of the disc in the sky, seen and with soft shadows (sun: 0.53); 0: a point"},
+    LIGHT_SEEN,
     {.name = NULL}};
 
 static const json_key area_keys[] = {
@@ -386,6 +407,11 @@ static const json_key area_keys[] = {
     LIGHT_POWER,
     LIGHT_LUMENS,
     {KEY("two_sided", JSON_BOOL, described_light, two_sided), .initial = "false"},
+    {KEY("spread_degrees", JSON_FLOAT, described_light, spread_degrees), .minimum = 1,
+     .maximum = 180, .unit = "degrees", .initial = "180",
+     .help = "full angle of the cone of light about the normal, as of a soft box with a grid; "
+             "`radiance`: along the normal"},
+    LIGHT_SEEN,
     {.name = NULL}};
 
 const json_key *const describe_light_keys[4] = {point_keys, spot_keys, directional_keys, area_keys};

@@ -40,7 +40,7 @@ typedef struct described_mesh {
     const cJSON *quad, *box, *sphere, *lathe, *torus, *cylinder, *transform, *material, *materials,
         *instances, *scatter;
     float uv[2];
-    bool inward;
+    bool inward, camera_visible;
 } described_mesh;
 
 /* Positions are double[3]: describe_reader.h subtracts the origin of the scene from them. */
@@ -114,9 +114,9 @@ typedef struct described_light {
     double position[3], look_at[3], corner[3];
     vec3 direction, intensity, power, irradiance, radiance;
     vec3 candelas, lumens, lux, nits; /* the same in photometric units */
-    float inner_degrees, outer_degrees;
+    float inner_degrees, outer_degrees, radius, angle_degrees, spread_degrees;
     vec3 edge_u, edge_v;
-    bool two_sided;
+    bool two_sided, camera_visible;
 } described_light;
 
 typedef struct described_environment {

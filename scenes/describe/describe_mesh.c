@@ -322,6 +322,27 @@ static kd_status read_transform(describe_reader *reader, const json_place *at,
     return status;
 }
 
+/* Sets flags of the materials of all triangles from `first` on, in copies of the materials. */
+static kd_status flag_materials(describe_reader *reader, uint64_t first, uint8_t flags) {
+    mesh *made = &reader->geometry.made;
+    const uint32_t count = made->material_count;
+    uint32_t *copies = NULL;
+    if (flags == 0 || count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(copies, count));
+    memset(copies, 0xff, count * sizeof *copies);
+    for (uint64_t i = first; i < made->triangle_count && reader->geometry.status == KD_OK; ++i) {
+        const uint32_t old = made->triangle_materials[i];
+        if (copies[old] == KD_NONE) {
+            copies[old] = mesh_builder_copy_material(&reader->geometry, &made->materials[old]);
+            if (reader->geometry.status != KD_OK) break;
+            made->materials[copies[old]].record.flags |= flags;
+        }
+        made->triangle_materials[i] = copies[old];
+    }
+    memory_free(copies);
+    return reader->geometry.status;
+}
+
 /* Adds the bounds of the positions from `first` on to those of the scene. */
 static void include_positions(describe_reader *reader, uint32_t first) {
     mesh added = reader->geometry.made;
@@ -346,6 +367,7 @@ static kd_status add_part(describe_reader *reader, const json_place *at,
     const uint32_t base = mesh_builder_append(&reader->geometry, part, &placed);
     KD_TRY(reader->geometry.status);
     KD_TRY(read_materials(reader, at, words, part, base, begin.first));
+    KD_TRY(flag_materials(reader, begin.first, words->camera_visible ? 0 : MATERIAL_HIDDEN));
     if (many) return describe_instances(reader, at, words, &pose, &begin, mesh_box(part));
     include_positions(reader, begin.position);
     return KD_OK;
@@ -356,6 +378,7 @@ kd_status describe_mesh(describe_reader *reader, const json_place *at, const cJS
     mesh part;
     memset(&words, 0, sizeof words);
     words.uv[0] = words.uv[1] = 1;
+    words.camera_visible = true;
     KD_TRY(json_read(at, object, describe_mesh_keys, &words));
     KD_TRY(read_part(reader, at, &words, &part));
     const kd_status status = add_part(reader, at, &words, &part);

@@ -8,6 +8,15 @@ void mesh_material_default(mesh_material *made) {
     made->map_scale[0] = made->map_scale[1] = 1;
 }
 
+/* The integral of light_beam times the cosine, divided by pi. */
+double mesh_material_beam_power(const mesh_material *made) {
+    const double inner = (double)made->beam_inner, outer = (double)made->beam_outer;
+    if (!(outer > 0)) return 1;
+    if (inner > outer) return 2 - inner - outer; /* that of light_spot_falloff */
+    const double sine = sqrt(1 - outer * outer);
+    return sine * sine - outer / sine * (acos(outer) - sine * outer);
+}
+
 char **mesh_material_map(mesh_material *material, mesh_map map) {
     char **const plain[MESH_MAPS_PLAIN] = {&material->diffuse_map,   &material->specular_map,
                                            &material->emission_map,  &material->opacity_map,

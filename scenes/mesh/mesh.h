@@ -72,10 +72,15 @@ typedef struct mesh_material {
     /* Principled with MATERIAL_SPECULAR and an image of specular and glossiness: their factors. The
        image sets roughness, metallic, specular and layers.specular, which are 1 here. */
     float glossiness[4];
+    /* Limit the emission to a cone: cos_inner and cos_outer of its lights (light_beam); 0: none */
+    float beam_inner, beam_outer;
 } mesh_material;
 
 /* Overwrites *made with the default record, without a name or images. */
 void mesh_material_default(mesh_material *made);
+/* Returns the power that the material emits, relative to that of a diffuse emitter with the same
+   radiance along the normal. */
+double mesh_material_beam_power(const mesh_material *made);
 /* Returns the member that holds the path of `map`. */
 char **mesh_material_map(mesh_material *material, mesh_map map);
 
