@@ -5,12 +5,14 @@
 #include "accel/instances.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "render/api/omissions.h"
+#include "render/api/plan.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
@@ -127,6 +129,7 @@ static kd_status build_tree(const char **builder, frame_cuda *device_frame, trit
 typedef struct render_trees {
     tritree plain;
     instance_trees instances;
+    kd_render_options options; /* those of the frame, with its pools */
 } render_trees;
 
 /* Builds the trees of instanced meshes, always on the host. */
@@ -255,6 +258,25 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
+/* Sizes the pools by the memory that the device has left. With several ranks, whose launches must
+   agree, the options stay as they are. */
+static kd_status size_pools(frame *frame, const scene_view *view, render_trees *trees) {
+    const uint64_t plenty = (uint64_t)8 << 30;
+    uint64_t available = 0;
+    if (!frame->device_frame || ranks_shared(frame->comm)) return KD_OK;
+    if (frame->integrator->launch_bytes || integrator_maps(frame->integrator, frame->options))
+        KD_TRY(frame_cuda_pack(frame->device_frame));
+    KD_TRY(device_memory_free_bytes(&available));
+    if (available < plenty) { /* the pool keeps scratch memory of the tree */
+        KD_TRY(device_pool_trim());
+        KD_TRY(device_memory_free_bytes(&available));
+    }
+    trees->options = *frame->options;
+    KD_TRY(render_plan_pools(&trees->options, view, available));
+    frame->options = &trees->options;
+    return KD_OK;
+}
+
 /* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
    result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
@@ -263,6 +285,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     ranks *comm = frame->comm;
     KD_TRY(shared_frame_agree(
         comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
+    KD_TRY(size_pools(frame, view, trees));
     if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
         frame->view =
             room_camera(view, (float)frame->options->width / (float)frame->options->height);
@@ -338,6 +361,13 @@ static kd_status check_distributed(const frame *frame) {
 }
 
 /* Releases the device as soon as it is no longer needed. */
+static void note_form(render_result *out, const frame *frame, const render_trees *trees) {
+    const bool packed = frame->device_frame && frame->device_frame->tree.compressed;
+    strcpy(out->tree_form, packed                                      ? "packed"
+                           : frame->device_frame || !trees->plain.wide ? "nodes"
+                                                                       : "wide");
+}
+
 static void release_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
     if (!frame->device_frame || !keeping->done_with || ranks_shared(frame->comm)) return;
     job_stage_begin(frame->job, "free", 0);
@@ -403,6 +433,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(check_distributed(&frame));
     if (!frame.comm || frame.comm->rank == 0) omissions_report(&view, frame.integrator);
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
+    note_form(out, &frame, &trees);
     if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
