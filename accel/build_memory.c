@@ -147,6 +147,9 @@ void tritree_build_memory_close(tritree_build_memory *owned) {
 }
 
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built) {
+    KD_REQUIRE(built->node_count <= TRITREE_NODES_MAX, KD_ERROR_MEMORY,
+               "the tree of %u triangles has %u nodes; a tree can have %d",
+               build->input.triangle_count, built->node_count, TRITREE_NODES_MAX);
     const uint64_t planned = build->scratch_bytes + build->node_capacity * sizeof(tritree_node) +
                              build->reference_capacity * sizeof(uint32_t);
     KD_REQUIRE(!built->exhausted || !built->needed_bytes, KD_ERROR_MEMORY,
@@ -198,13 +201,17 @@ enum { TREE_BYTES_EACH = 280 };
 /* below this the free memory is not queried */
 static const uint64_t sure_bytes = (uint64_t)4 << 30;
 
+static uint64_t bytes_to_build(const tritree_builder_cuda *row, uint64_t positions,
+                               uint64_t triangles) {
+    return tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
+           triangles * TREE_BYTES_EACH;
+}
+
 /* Returns true if builder and tree fit into the free memory, as far as is known. */
 static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
                             uint64_t triangles) {
     if (triangles > TRITREE_CUDA_TRIANGLES_MAX) return false;
-    const uint64_t needed =
-        tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
-        triangles * TREE_BYTES_EACH;
+    const uint64_t needed = bytes_to_build(row, positions, triangles);
     uint64_t available = 0;
     if (needed < sure_bytes) return true;
     if (device_memory_free_bytes(&available) != KD_OK ||
@@ -222,8 +229,13 @@ kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64
     if (!name_is_auto(builder)) return attempt(context, named);
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         if (!is_worth_trying(*row, positions, triangles)) {
-            log_message(LOG_INFO, "builder %s skipped: %llu triangles do not fit in device memory",
-                        (*row)->name, (unsigned long long)triangles);
+            log_message(
+                LOG_INFO,
+                "builder %s skipped: %llu triangles need %llu bytes, or exceed the limit of "
+                "%d triangles on a device",
+                (*row)->name, (unsigned long long)triangles,
+                (unsigned long long)bytes_to_build(*row, positions, triangles),
+                TRITREE_CUDA_TRIANGLES_MAX);
             continue;
         }
         const kd_status status = attempt(context, *row);

@@ -61,7 +61,11 @@ typedef struct tritree_build_cuda {
     void **marks;
 } tritree_build_cuda;
 
-enum { TRITREE_DOUBLED_MAX = 8, TRITREE_CUDA_TRIANGLES_MAX = 100000000 };
+enum {
+    TRITREE_DOUBLED_MAX = 8,
+    TRITREE_CUDA_TRIANGLES_MAX = 200000000, /* some 5 nodes each, and as many references */
+    TRITREE_NODES_MAX = 1 << 30             /* that a node's word can address */
+};
 
 typedef struct tritree_builder_cuda {
     const char *name, *source;

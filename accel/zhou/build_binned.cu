@@ -159,7 +159,8 @@ struct binned_rule {
     static void plan(binned *, uint64_t, uint32_t) {}
     static void lay_out(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_binned(k, arena, n, doubled);
-        k->node_capacity = k->raw_capacity;
+        k->node_capacity =
+            k->raw_capacity < TRITREE_NODES_MAX ? k->raw_capacity : TRITREE_NODES_MAX;
         k->reference_capacity = k->leaf_capacity;
     }
     static set_up_counts counts(const binned &k) {

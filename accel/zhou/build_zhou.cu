@@ -4,7 +4,8 @@
    Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
    zhou_large.cuh, zhou_small.cuh, emit.cuh.
    Work: O(n log n).
-   Memory: see lay_out_zhou; about 1 kB per triangle and 0.1 GB.
+   Memory: see lay_out_zhou; about 1 kB per triangle and 0.1 GB; from 8 million triangles on half of
+   it, and as much again each time that does not suffice.
    Invariants: nothing depends on the order of lists; nothing is allocated, and nothing is copied to
    the host before the end.
    Differs from the paper in: the points listed in stages.h; a level of the large-node stage is one
@@ -120,13 +121,21 @@ __global__ void zhou_clear(const zhou_device k) {
 uint32_t at_most_2_31(uint64_t count) {
     return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
 }
+uint32_t nodes_at_most(uint64_t count) {
+    return (uint32_t)(count < TRITREE_NODES_MAX ? count : TRITREE_NODES_MAX);
+}
+
+/* From this number of triangles on, less memory is tried first. */
+enum { ZHOU_MANY = 8000000 };
 
 /* Capacities by triangle count. ZHOU_GROWTH_MAX bounds the references of the large-node stage,
-   twice as many where both children share a buffer; most meshes need less than a fourth of that.
-   The other capacities are estimates, whose constant part is for what warps allocate in advance. */
+   twice as many where both children share a buffer; most meshes need less than a fourth of that,
+   large ones, whose triangles are small, less than an eighth, and 2.2 nodes and 3.8 references per
+   triangle. The other capacities are estimates,
+   whose constant part is for what warps allocate in advance. */
 void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
-    const uint64_t growth =
-        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MAX >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MAX;
+    const uint32_t most = n < ZHOU_MANY ? 2 : 3;
+    const uint64_t growth = (uint64_t)ZHOU_GROWTH_MAX >> (doubled < most ? most - doubled : 0);
     const uint64_t maximum = growth * n + n / 64 + 4096;
     k->part_capacity = at_most_2_31(2 * maximum);
     k->small_capacity = k->id_capacity = at_most_2_31(maximum);
@@ -168,8 +177,9 @@ struct zhou_rule {
     static const bool positive_zero = true; /* zhou_corner */
 
     static void plan(zhou_device *k, uint64_t n, uint32_t doubled) {
-        k->node_capacity = at_most_2_31((12 * n + 1000000) << doubled);
-        k->reference_capacity = at_most_2_31((10 * n + 2000000) << doubled);
+        const bool many = n >= ZHOU_MANY;
+        k->node_capacity = nodes_at_most(((many ? 4 : 12) * n + 1000000) << doubled);
+        k->reference_capacity = at_most_2_31(((many ? 6 : 10) * n + 2000000) << doubled);
     }
     static void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_zhou(k, arena, n, doubled);

@@ -1,73 +1,142 @@
 #include "core/device/cuda.h"
+#include "core/device/device_limit.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
+#include "core/option.h"
 #include "core/parallel/parallel.h"
+#include "core/system/paths.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 namespace {
 
-/* Sizes of allocations, since CUDA does not report the size of a block when it is freed. */
+/* Allocations, those of pools included: CUDA does not report the size of a block when it is
+   freed. */
 struct piece {
     void *at;
     uint64_t bytes;
+    int device;
     piece *next;
 };
+enum { DEVICES_MAX = 64 };
 pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 piece *pieces;
-uint64_t held_bytes, peak_bytes;
+uint64_t held_bytes, peak_bytes, device_bytes[DEVICES_MAX];
 
-void note_reserved(void *at, uint64_t bytes) {
-    piece *made = (piece *)malloc(sizeof *made);
-    if (!made) return;
+/* Reads KANDELA_DEVICE_MEMORY; 0: unlimited. */
+kd_status read_limit(uint64_t *bytes) {
+    static const char variable[] = "KANDELA_DEVICE_MEMORY";
+    const char *text = place_variable(variable);
+    option_row row;
+    *bytes = 0;
+    if (!text || !*text) return KD_OK;
+    memset(&row, 0, sizeof row);
+    row.name = row.environment = variable;
+    row.kind = OPTION_BYTES;
+    return option_set(&row, text, OPTION_BY_ENVIRONMENT, bytes);
+}
+
+kd_status current_device(int *device) {
+    KD_CUDA(cudaGetDevice(device));
+    if (*device >= DEVICES_MAX) *device = DEVICES_MAX - 1;
+    return KD_OK;
+}
+
+/* Adds to the bytes held, if the limit allows them. */
+bool admit(int device, uint64_t bytes, uint64_t limit) {
     pthread_mutex_lock(&guard);
-    *made = {at, bytes, pieces};
-    pieces = made;
-    held_bytes += bytes;
-    if (held_bytes > peak_bytes) peak_bytes = held_bytes;
+    const bool fits =
+        limit == 0 || (device_bytes[device] <= limit && bytes <= limit - device_bytes[device]);
+    if (fits) held_bytes += bytes, device_bytes[device] += bytes;
+    pthread_mutex_unlock(&guard);
+    return fits;
+}
+
+void withdraw(int device, uint64_t bytes) {
+    held_bytes -= bytes;
+    device_bytes[device] -= bytes;
+}
+
+} // namespace
+
+kd_status device_limit_admit(uint64_t bytes, bool *fits, int32_t *device) {
+    uint64_t limit = 0;
+    int now = 0;
+    KD_TRY(read_limit(&limit));
+    KD_TRY(current_device(&now));
+    *device = now;
+    *fits = admit(now, bytes, limit);
+    return KD_OK;
+}
+
+void device_limit_note(void *at, uint64_t bytes, int32_t device) {
+    piece *made = at ? (piece *)malloc(sizeof *made) : NULL;
+    pthread_mutex_lock(&guard);
+    if (made) {
+        *made = {at, bytes, device, pieces};
+        pieces = made;
+        if (held_bytes > peak_bytes) peak_bytes = held_bytes;
+    } else {
+        withdraw(device, bytes);
+    }
     pthread_mutex_unlock(&guard);
 }
 
-void note_freed(void *at) {
+void device_limit_forget(void *at) {
     pthread_mutex_lock(&guard);
     for (piece **link = &pieces; *link; link = &(*link)->next) {
         piece *block = *link;
         if (block->at != at) continue;
         *link = block->next;
-        held_bytes -= block->bytes;
+        withdraw(block->device, block->bytes);
         free(block);
         break;
     }
     pthread_mutex_unlock(&guard);
 }
 
-} // namespace
-
 kd_status device_memory_free_bytes(uint64_t *bytes) {
     size_t available = 0, total = 0;
+    uint64_t limit = 0;
+    int device = 0;
+    KD_TRY(read_limit(&limit));
+    KD_TRY(current_device(&device));
     KD_CUDA(cudaMemGetInfo(&available, &total));
     *bytes = available;
+    if (limit == 0) return KD_OK;
+    pthread_mutex_lock(&guard);
+    const uint64_t held = device_bytes[device], left = limit > held ? limit - held : 0;
+    pthread_mutex_unlock(&guard);
+    if (left < *bytes) *bytes = left;
     return KD_OK;
 }
 
+kd_status device_limit_lacks(uint64_t bytes) {
+    uint64_t available = 0;
+    KD_TRY(device_memory_free_bytes(&available));
+    KD_FAIL(KD_ERROR_MEMORY, "out of device memory: %llu bytes were needed, %llu are free",
+            (unsigned long long)bytes, (unsigned long long)available);
+}
+
 kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
+    bool fits = false;
+    int32_t device = 0;
     *pointer = NULL;
+    KD_TRY(device_limit_admit(bytes, &fits, &device));
+    if (!fits) return device_limit_lacks(bytes);
     cudaError_t error = cudaMalloc(pointer, bytes ? bytes : 1);
     if (error == cudaErrorMemoryAllocation) { /* the pool may hold the missing memory */
         cudaGetLastError();
-        KD_TRY(device_pool_trim());
-        error = cudaMalloc(pointer, bytes ? bytes : 1);
+        error = device_pool_trim() == KD_OK ? cudaMalloc(pointer, bytes ? bytes : 1) : error;
     }
+    if (error != cudaSuccess) *pointer = NULL;
+    device_limit_note(*pointer, bytes, device);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        uint64_t available = 0;
-        KD_TRY(device_memory_free_bytes(&available));
-        KD_FAIL(KD_ERROR_MEMORY, "out of device memory: %llu bytes were needed, %llu are free",
-                (unsigned long long)bytes, (unsigned long long)available);
+        return device_limit_lacks(bytes);
     }
     KD_CUDA(error);
-    note_reserved(*pointer, bytes);
     return KD_OK;
 }
 
@@ -77,7 +146,7 @@ uint64_t device_memory_peak_bytes(void) {
 
 void device_memory_free(void *pointer) {
     if (!pointer) return;
-    note_freed(pointer);
+    device_limit_forget(pointer);
     cudaFree(pointer);
 }
 

@@ -1,5 +1,6 @@
 #include "core/device/async.h"
 #include "core/device/cuda.h"
+#include "core/device/device_limit.h"
 #include "core/device/device_stream.h"
 #include <atomic>
 #include <dlfcn.h>
@@ -86,20 +87,32 @@ kd_status device_pool_trim(void) {
 
 kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream) {
     cudaMemPool_t pool;
+    bool fits = false;
+    int32_t device = 0;
     *out = NULL;
     KD_TRY(keep_pool(&pool));
-    const cudaError_t error = cudaMallocAsync(out, bytes ? bytes : 1, (cudaStream_t)stream);
+    KD_TRY(device_limit_admit(bytes, &fits, &device));
+    if (!fits) return device_limit_lacks(bytes);
+    cudaError_t error = cudaMallocAsync(out, bytes ? bytes : 1, (cudaStream_t)stream);
+    if (error == cudaErrorMemoryAllocation) { /* the pool may keep memory in unsuitable pieces */
+        cudaGetLastError();
+        if (device_pool_trim() == KD_OK)
+            error = cudaMallocAsync(out, bytes ? bytes : 1, (cudaStream_t)stream);
+    }
+    if (error != cudaSuccess) *out = NULL;
+    device_limit_note(*out, bytes, device);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        KD_FAIL(KD_ERROR_MEMORY, "out of device memory: %llu bytes were needed",
-                (unsigned long long)bytes);
+        return device_limit_lacks(bytes);
     }
     KD_CUDA(error);
     return KD_OK;
 }
 
 void device_pool_release(void *pointer, void *stream) {
-    if (pointer) cudaFreeAsync(pointer, (cudaStream_t)stream);
+    if (!pointer) return;
+    device_limit_forget(pointer);
+    cudaFreeAsync(pointer, (cudaStream_t)stream);
 }
 
 /* Free list of blocks; the first word of each points to the next one. */

@@ -22,6 +22,15 @@
    SMALL_TREE: allowance for small trees. */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
+/* Pools of paths take at most POOL_BYTES by default; they are not reduced to fewer paths than
+   POOL_PATHS_MIN unless their allocation fails. */
+enum { POOL_BYTES = 1 << 30, POOL_PATHS_MIN = 1 << 17 };
+
+/* If a plan does not fit with so many batches, there are fewer paths in flight instead. */
+enum { FEW_BATCHES = 256 };
+
+static const char BUILDER_ROW[] = "tree builder";
+
 static void add_to(render_plan *plan, bool on_device, const char *name, uint64_t bytes) {
     if (bytes == 0) return;
     plan->rows[plan->count].name = name;
@@ -150,7 +159,7 @@ static kd_status plan_device_tree(render_plan *out, const mesh_view *mesh,
         const tritree_builder *on_cpu = NULL;
         return tritree_builder_choose(&on_cpu, options->builder);
     }
-    add_to(out, true, "tree builder",
+    add_to(out, true, BUILDER_ROW,
            tritree_build_memory_bytes(builder, mesh->position_count, mesh->triangle_count));
     return KD_OK;
 }
@@ -180,24 +189,59 @@ static bool emits_ahead(const kd_render_options *options, int32_t rank_count) {
            !photon_media_named(options->media)->beams;
 }
 
-static kd_status plan_device(render_plan *out, const scene_view *view,
-                             const kd_render_options *options, int32_t rank_count) {
-    uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
+/* Returns the bytes of the builder, if it runs on the device. */
+static uint64_t builder_bytes(const render_plan *plan) {
+    const int last = plan->count - 1;
+    return strcmp(plan->rows[last].name, BUILDER_ROW) == 0 ? plan->rows[last].bytes : 0;
+}
+
+/* Plans what is held while the tree is built, and the builder. */
+static kd_status plan_device_scene(render_plan *out, const scene_view *view,
+                                   const kd_render_options *options) {
+    uint64_t scene_bytes = 0;
+    KD_TRY(scene_cuda_measure(&scene_bytes, view));
+    scene_bytes += instance_bytes(&view->instances) + instance_tree_bytes(view);
+    add_to(out, true, "scene", scene_bytes);
+    return plan_device_tree(out, &view->mesh, options);
+}
+
+/* Bytes of wavefronts of paths, and of lookups into photon maps. */
+static uint64_t pool_bytes(const scene_view *view, const kd_render_options *options) {
+    const integrator *integrator = integrator_find(options->integrator);
+    const bool by_waves = photon_cuda_gathers_by_waves(view);
+    const uint64_t paths = integrator_launch_bytes(integrator, view, options);
+    if (!integrator_maps(integrator, options)) return paths;
+    return paths + photon_cuda_lookup_bytes(pixels_of(options),
+                                            by_waves ? (uint32_t)options->final_gather : 0,
+                                            waves_paths(options));
+}
+
+/* Returns the paths in flight: those of the options, or as many as fit into POOL_BYTES. Ranks,
+   whose launches must agree, choose none. */
+static uint64_t pooled_paths(const scene_view *view, const kd_render_options *options,
+                             int32_t rank_count) {
+    kd_render_options tried = *options;
+    if (options->device_paths || rank_count > 1) return options->device_paths;
+    tried.device_paths = WAVE_PATHS;
+    while (pool_bytes(view, &tried) > POOL_BYTES && tried.device_paths > POOL_PATHS_MIN)
+        tried.device_paths /= 2;
+    return tried.device_paths;
+}
+
+/* Plans what is allocated after the tree has been built. */
+static kd_status plan_device_work(render_plan *out, const scene_view *view,
+                                  const kd_render_options *options, int32_t rank_count) {
+    uint64_t photons[PHOTON_LISTS], all = 0, ahead = 0;
     /* Integrators that need the global map only look it up inline. */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     const bool ordered = options->final_gather > 0 || photon_scene_scatters(view) ||
                          photon_estimator_named(options->estimator)->adaptive ||
                          photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
-    KD_TRY(scene_cuda_measure(&scene_bytes, view));
-    scene_bytes += instance_bytes(&view->instances) + instance_tree_bytes(view);
-    add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
-    KD_TRY(plan_device_tree(out, &view->mesh, options));
-    if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
-    add_to(out, true, "paths",
-           integrator_launch_bytes(integrator_find(options->integrator), view, options));
+    kd_render_options pooled = *options;
+    pooled.device_paths = pooled_paths(view, options, rank_count);
+    add_to(out, true, maps ? "looks into maps" : "paths", pool_bytes(view, &pooled));
     photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
@@ -210,20 +254,51 @@ static kd_status plan_device(render_plan *out, const scene_view *view,
         ahead += bytes;
         all += photons[l];
     }
-    add(out, "trial of emission", options->photon_map ? 0 : pilot_bytes_max(photons));
     if (emits_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
     if (all && rank_count > 1 && rank_maps_distributed(options->maps))
         add_to(out, true, "looks of all ranks",
                distributed_lookups_device_bytes(pixels_of(options)));
     if (all)
-        add_to(out, true, "looks into maps",
-               photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(view)
-                                                                ? (uint32_t)options->final_gather
-                                                                : 0));
-    if (all)
         add_to(out, true, "surface tiles",
                tile_set_bytes_there_max(view->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
+}
+
+/* The builder's memory is released before anything else is allocated: the peak is that of either.
+ */
+static kd_status plan_device(render_plan *out, const scene_view *view,
+                             const kd_render_options *options, int32_t rank_count) {
+    const integrator *integrator = integrator_find(options->integrator);
+    uint64_t photons[PHOTON_LISTS];
+    KD_TRY(plan_device_scene(out, view, options));
+    const uint64_t building = out->device_total, builder = builder_bytes(out);
+    if (integrator->launch_bytes || integrator_maps(integrator, options))
+        add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
+    KD_TRY(plan_device_work(out, view, options, rank_count));
+    photons_of(photons, view, options);
+    add(out, "trial of emission", options->photon_map ? 0 : pilot_bytes_max(photons));
+    out->device_total -= builder;
+    if (out->device_total < building) out->device_total = building;
+    return KD_OK;
+}
+
+kd_status render_plan_pools(kd_render_options *options, const scene_view *view,
+                            uint64_t available) {
+    const integrator *integrator = integrator_find(options->integrator);
+    render_plan plan;
+    if (!integrator->launch_bytes && !integrator_maps(integrator, options)) return KD_OK;
+    options->device_paths = pooled_paths(view, options, 1);
+    for (;;) {
+        memset(&plan, 0, sizeof plan);
+        KD_TRY(plan_device_work(&plan, view, options, 1));
+        if (plan.device_total <= available) return KD_OK;
+        if (emits_ahead(options, 1))
+            options->maps_ahead = 0;
+        else if (options->device_paths > POOL_PATHS_MIN)
+            options->device_paths /= 2;
+        else
+            return KD_OK; /* an upper bound: it may fit nevertheless */
+    }
 }
 
 uint64_t render_plan_sent(const scene_view *view, const kd_render_options *options,
@@ -280,9 +355,8 @@ static bool fits(const render_plan *plan, uint64_t maximum) {
 static kd_status fit_paths(render_plan *out, const scene_view *view, kd_render_options *options,
                            uint64_t maximum, uint64_t minimum) {
     const integrator *integrator = integrator_find(options->integrator);
-    uint64_t paths = WAVE_PATHS;
-    if (!integrator->launch_bytes) return KD_OK;
-    if (options->device_paths) paths = options->device_paths;
+    if (!integrator->launch_bytes && !integrator_maps(integrator, options)) return KD_OK;
+    uint64_t paths = pooled_paths(view, options, 1);
     while (out->device_total > maximum && paths > minimum) {
         paths /= 2;
         options->device_paths = paths;
@@ -303,12 +377,20 @@ kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_op
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
         KD_TRY(render_plan_make_among(out, view, options, 1));
     }
-    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
-    const int32_t last = integrator_batches_max(integrator, options);
+    KD_TRY(fit_paths(out, view, options, maximum, POOL_PATHS_MIN));
+    const int32_t last = integrator_batches_max(integrator, options), requested = options->batches;
+    if (options->batches < FEW_BATCHES && out->device_total > maximum) {
+        options->batches = last < FEW_BATCHES ? last : FEW_BATCHES;
+        KD_TRY(render_plan_make_among(out, view, options, 1));
+        KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
+        options->batches = requested;
+        KD_TRY(render_plan_make_among(out, view, options, 1));
+    }
     while (!fits(out, maximum) && options->batches < last) {
         ++options->batches;
         KD_TRY(render_plan_make_among(out, view, options, 1));
     }
+    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
     const bool by_gather = integrator->batches_max && !integrator->pass && last < options->spp;
     const bool on_device = out->device_total > out->total;
     KD_REQUIRE(

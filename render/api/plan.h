@@ -16,7 +16,8 @@ typedef struct render_plan {
     } rows[PLAN_ROWS];
     int count;
     /* Sums as if all items were allocated at once: an upper bound of the peak; that of the host
-       excludes the scene. */
+       excludes the scene. On a device the tree's builder does not count beside the items that are
+       allocated after it. */
     uint64_t total, device_total;
 } render_plan;
 
@@ -42,5 +43,10 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
    driver. */
 kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_options *options,
                           uint64_t maximum);
+
+/* Chooses the paths in flight (device_paths) for a device with this many bytes available besides
+   its scene, tree and compressed nodes: a pool of at most 1 GB, less if that does not fit. Turns
+   maps_ahead off if the maps of two passes do not fit. No sample depends on either. */
+kd_status render_plan_pools(kd_render_options *options, const scene_view *view, uint64_t available);
 
 #endif

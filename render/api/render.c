@@ -2,12 +2,15 @@
 #include "render/api/render.h"
 #include "accel/builders.h"
 #include "core/device/device.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "render/api/omissions.h"
+#include "render/api/plan.h"
 #include "render/api/render_trees.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
@@ -226,15 +229,33 @@ static kd_status identify(frame *frame, const scene *first, bool stored) {
     return KD_OK;
 }
 
-/* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
-   result. */
+/* Sizes the pools in `options`, which are those of the frame, by the memory that the device has
+   left. With several ranks, whose launches must agree, they stay as they are. */
+static kd_status size_pools(kd_render_options *options, frame *frame, const scene_view *view) {
+    const uint64_t plenty = (uint64_t)8 << 30;
+    uint64_t available = 0;
+    if (!frame->device_frame || ranks_shared(frame->comm)) return KD_OK;
+    if (frame->integrator->launch_bytes || integrator_maps(frame->integrator, frame->options))
+        KD_TRY(frame_cuda_pack(frame->device_frame));
+    KD_TRY(device_memory_free_bytes(&available));
+    if (available < plenty) { /* the pool keeps scratch memory of the tree */
+        KD_TRY(device_pool_trim());
+        KD_TRY(device_memory_free_bytes(&available));
+    }
+    return render_plan_pools(options, view, available);
+}
+
+/* Builds the trees, prepares the integrator and takes the samples. `options`: those of the frame.
+   KD_INTERRUPTED is a normal result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                       film *film, const render_saving *saving, const scene *scene) {
+                       film *film, const render_saving *saving, const scene *scene,
+                       kd_render_options *options) {
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
     KD_TRY(shared_frame_agree(comm, render_trees_open(out, frame->device_frame, trees, view,
                                                       frame->options, frame->job)));
+    KD_TRY(size_pools(options, frame, view));
     if (scene_camera_is_default(scene) && view->instances.count == 0 && room_camera_is_room(view)) {
         frame->view =
             room_camera(view, (float)frame->options->width / (float)frame->options->height);
@@ -302,6 +323,13 @@ static kd_status check_distributed(const frame *frame) {
     return KD_OK;
 }
 
+static void note_form(render_result *out, const frame *frame, const render_trees *trees) {
+    const bool packed = frame->device_frame && frame->device_frame->tree.compressed;
+    strcpy(out->tree_form, packed                                      ? "packed"
+                           : frame->device_frame || !trees->plain.wide ? "nodes"
+                                                                       : "wide");
+}
+
 /* Releases the device as soon as it is no longer needed. */
 static void release_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
     if (!frame->device_frame || !keeping->done_with || ranks_shared(frame->comm)) return;
@@ -331,6 +359,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     scene_view view = scene_get_view(scene);
     KD_TRY(set_background(&out->background, &view, options));
     count_parts(out, &view);
+    kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
@@ -338,7 +367,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     frame frame = {.scene = &view,
                    .integrator = integrator_find(options->integrator),
                    .keeper = &keeper,
-                   .options = options,
+                   .options = &sized,
                    .comm = keeping->comm,
                    .distributed =
                        ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
@@ -359,7 +388,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_distributed(&frame));
     if (!frame.comm || frame.comm->rank == 0) omissions_report(&view, frame.integrator);
-    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene);
+    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
+    note_form(out, &frame, &trees);
     if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);

@@ -16,6 +16,7 @@ typedef struct render_result {
     image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
     device device_used;
     char tree_builder[32];
+    char tree_form[16]; /* that rays traverse, as kd_triangles_info.form */
     tritree_statistics tree;
     uint64_t tree_hash;
     frame_statistics frame;

@@ -102,6 +102,7 @@ static void add_tree(cJSON *root, const render_result *result) {
     const tritree_statistics *figures = &result->tree;
     cJSON *tree = cJSON_AddObjectToObject(root, "tree");
     cJSON_AddStringToObject(tree, "builder", result->tree_builder);
+    cJSON_AddStringToObject(tree, "form", result->tree_form);
     add_count(tree, "nodes", figures->nodes);
     add_count(tree, "leaves", figures->leaves);
     add_count(tree, "empty_leaves", figures->empty_leaves);

@@ -5,7 +5,7 @@
    bytes. */
 enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 48 * 256 };
 
-static uint64_t paths_of(const kd_render_options *options) {
+uint64_t waves_paths(const kd_render_options *options) {
     const uint64_t requested = options->device_paths ? options->device_paths : WAVE_PATHS;
     return requested < WAVE_PATHS_MIN ? WAVE_PATHS_MIN
            : requested > 1u << 28     ? 1u << 28
@@ -13,7 +13,7 @@ static uint64_t paths_of(const kd_render_options *options) {
 }
 
 uint64_t waves_samples(const kd_render_options *options) {
-    return WAVE_SAMPLES_EACH * paths_of(options);
+    return WAVE_SAMPLES_EACH * waves_paths(options);
 }
 
 bool waves_are_general(const scene_view *scene) {
@@ -34,7 +34,7 @@ uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options) 
                                 ? frame_cuda_tiled_pixels(crop[2] - crop[0], crop[3] - crop[1])
                                 : frame_cuda_tiled_pixels(options->width, options->height);
     const uint64_t all = pixels * (uint64_t)options->spp, maximum = waves_samples(options);
-    const uint64_t samples = all < maximum ? all : maximum, paths = paths_of(options);
+    const uint64_t samples = all < maximum ? all : maximum, paths = waves_paths(options);
     return (paths < samples ? paths : samples) * waves_path_bytes(waves_are_general(scene)) +
            samples * SAMPLE_BYTES + WAVE_ARRAYS_BYTES;
 }

@@ -15,6 +15,8 @@ enum {
     WAVE_SAMPLES_EACH = 4     /* samples of a launch per path in flight */
 };
 
+/* Returns the maximum number of paths in flight. */
+uint64_t waves_paths(const kd_render_options *options);
 /* Members of integrator rows (integrator.h). */
 uint64_t waves_samples(const kd_render_options *options);
 uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options);

@@ -95,13 +95,13 @@ KD_DEVICE_CALL(photon_cuda_take,
 /* Returns true if final gather rays of this scene are traced as wavefronts: it has neither media
    nor cut-outs, and no surface both stores photons and mirrors. */
 bool photon_cuda_gathers_by_waves(const scene_view *scene);
-/* Number of gather rays of each sample in one wavefront, for a launch of `pixels` samples; 0
-   without final gather. */
-uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather);
+/* Number of gather rays of each sample in one wavefront of at most `paths` paths, for a launch of
+   `pixels` samples; 0 without final gather. */
+uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather, uint64_t paths);
 /* Bytes of device memory for one sample of each of `pixels` pixels, where each path makes one
-   lookup request; a launch takes at most LAUNCH_SAMPLES of them. `final_gather`: gather rays traced
-   as wavefronts; 0: none are. */
-uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
+   lookup request; a launch takes at most LAUNCH_SAMPLES of them, and `paths` at a time.
+   `final_gather`: gather rays traced as wavefronts; 0: none are. */
+uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather, uint64_t paths);
 
 /* --- photons distributed over ranks, each with a CUDA device ---------------------------------- */
 

@@ -37,21 +37,22 @@ bool photon_cuda_gathers_by_waves(const scene_view *scene) {
     return true;
 }
 
-uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
-    uint64_t maximum = pixels ? LAUNCH_SAMPLES / pixels : 1;
+uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather, uint64_t paths) {
+    uint64_t maximum = pixels ? paths / pixels : 1;
     if (maximum < 1) maximum = 1;
     if (maximum > GATHERS_TOGETHER) maximum = GATHERS_TOGETHER;
     return maximum < final_gather ? (uint32_t)maximum : final_gather;
 }
 
-uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
-    const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
+uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather, uint64_t paths) {
+    const uint64_t maximum = paths < LAUNCH_SAMPLES ? paths : LAUNCH_SAMPLES,
+                   taken = pixels < maximum ? pixels : maximum;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* slots of whole tiles; launches with one thread per path need fewer */
     const uint64_t slots = taken + taken / 16 + 4096;
     const uint64_t sums = 2 * (sizeof(flux_sum) + 2 * sizeof(float));
     uint64_t slot = waves_sample_bytes() + sizeof(uint32_t), path = waves_path_bytes(false);
-    const uint32_t group_size = photon_cuda_gathers_together(taken, final_gather);
+    const uint32_t group_size = photon_cuda_gathers_together(taken, final_gather, paths);
     if (group_size) {
         slot += 6 * 16 + 16; /* a path in the store, and a sum */
         /* the end of a gather ray */

@@ -224,8 +224,10 @@ kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots
     const uint64_t pixels = pixels_of(part);
     const bool gathers = !launch->walks && launch->view.final_gather;
     const bool by_waves = !launch->walks && !waves_are_general(launch->frame->scene);
-    uint32_t group_size =
-        gathers ? photon_cuda_gathers_together(pixels, launch->view.final_gather) : 0;
+    uint32_t group_size = gathers
+                              ? photon_cuda_gathers_together(pixels, launch->view.final_gather,
+                                                             waves_paths(launch->frame->options))
+                              : 0;
     KD_TRY(device_buffer_reserve(&launch->photons->request_counts, sizeof(eye_request_counts)));
     if (launch->photons->capacity < pixels)
         KD_TRY(reserve_requests(launch->photons, (uint32_t)(pixels + pixels / 8)));
@@ -236,8 +238,13 @@ kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots
     }
 }
 
-/* Reserves memory for one sample of each pixel of a part, reducing the part to what fits. */
+/* Reserves memory for one sample of each pixel of a part, reducing the part to the paths in flight
+   that the options allow, and to what fits. */
 kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *slots) {
+    const uint64_t rows_at_once =
+        waves_paths(launch->frame->options) / (uint64_t)part->width / PART_ROWS * PART_ROWS;
+    if ((uint64_t)(part->bottom - part->top) > rows_at_once)
+        part->bottom = part->top + (rows_at_once ? (int32_t)rows_at_once : (int32_t)PART_ROWS);
     for (;;) {
         const int32_t rows = part->bottom - part->top;
         const kd_status status = try_part(launch, part, slots);

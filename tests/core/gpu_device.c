@@ -103,6 +103,33 @@ static void test_pooled_memory_is_reclaimed(void **state) {
     assert_true(after >= before - before / 16);
 }
 
+/* KANDELA_DEVICE_MEMORY limits reserved memory and that of the pool together. */
+static void test_limit_of_device_memory(void **state) {
+    (void)state;
+    enum { MEGABYTE = 1 << 20 };
+    void *first = NULL, *pooled = NULL, *other = NULL;
+    uint64_t available = 0;
+    assert_int_equal(device_memory_reserve(&first, MEGABYTE), KD_OK);
+    assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", "3M", 1), 0);
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    assert_int_equal(available, 2 * MEGABYTE);
+    assert_int_equal(device_memory_reserve(&other, 2 * MEGABYTE + 1), KD_ERROR_MEMORY);
+    assert_non_null(strstr(kd_last_error(), "2097153 bytes were needed, 2097152 are free"));
+    assert_int_equal(device_pool_reserve(&pooled, MEGABYTE, NULL), KD_OK);
+    assert_int_equal(device_pool_reserve(&other, MEGABYTE + 1, NULL), KD_ERROR_MEMORY);
+    assert_int_equal(device_memory_reserve(&other, MEGABYTE), KD_OK);
+    device_pool_release(pooled, NULL);
+    device_memory_free(first);
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    assert_int_equal(available, 2 * MEGABYTE);
+    assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", "some", 1), 0);
+    assert_int_equal(device_memory_reserve(&first, 1), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "KANDELA_DEVICE_MEMORY=some"));
+    assert_int_equal(unsetenv("KANDELA_DEVICE_MEMORY"), 0);
+    device_memory_free(other);
+    assert_true(device_memory_peak_bytes() >= 3 * MEGABYTE);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
@@ -111,6 +138,7 @@ int main(void) {
         cmocka_unit_test(test_large_copy_in_chunks),
         cmocka_unit_test(test_excessive_allocation_is_rejected),
         cmocka_unit_test(test_pooled_memory_is_reclaimed),
+        cmocka_unit_test(test_limit_of_device_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,37 @@ static void test_lookups_run_in_parts(void **state) {
     options = before;
 }
 
+/* Pools of any size give the same bits: with few paths in flight, and on a small card. */
+static void test_pools_of_any_size(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "direct", "light", "photon", "sppm", "ppm"};
+    const kd_render_options before = options;
+    strcpy(options.builder, "auto");
+    options.width = options.height = (int32_t)gpu_size(512, 24);
+    options.photons = options.caustic_photons = gpu_size(100000, 500);
+    options.passes = options.spp = 2;
+    options.max_depth = 3;
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
+        render_result result;
+        strcpy(options.integrator, methods[m]);
+        options.final_gather = m == 3 ? 2 : 0;
+        options.device_paths = 0;
+        const uint64_t whole = render_with(0, "cuda:0", &result, KD_OK);
+        assert_string_equal(result.tree_builder, "binned");
+        options.device_paths = 1;
+        if (render_with(0, "cuda:0", &result, KD_OK) != whole)
+            fail_msg("%s differs with few paths in flight", methods[m]);
+        options.device_paths = 0;
+        assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", "300M", 1), 0);
+        if (render_with(0, "cuda:0", &result, KD_OK) != whole)
+            fail_msg("%s differs on a small card", methods[m]);
+        assert_int_equal(unsetenv("KANDELA_DEVICE_MEMORY"), 0);
+        assert_int_equal(result.device_used.kind, DEVICE_CUDA);
+        assert_string_not_equal(result.tree_builder, "binned");
+    }
+    options = before;
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     kd_render_options_default(&options);
@@ -102,6 +133,7 @@ int main(void) {
         cmocka_unit_test(test_lookups_run_in_parts),
         cmocka_unit_test(test_full_device_falls_back_to_cpu),
         cmocka_unit_test(test_builders_fall_back),
+        cmocka_unit_test(test_pools_of_any_size),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_close(made);

@@ -18,6 +18,7 @@ const help_pair pages_exit_codes[] = {{"0", "success"},
 
 const help_pair pages_variables[] = {
     {"KANDELA_DEVICE", "default of --device"},
+    {"KANDELA_DEVICE_MEMORY", "limit of the memory of each CUDA device, such as 600M"},
     {"KANDELA_NUM_THREADS", "default of --threads"},
     {"KANDELA_CPU", "instruction set: base (no AVX2) or avx2 (no AVX-512)"},
     {"KANDELA_OIDN", "shared library of Open Image Denoise"},
