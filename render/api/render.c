@@ -208,6 +208,7 @@ static kd_status take_slices(render_result *out, render_trees *trees, scene_view
         frame->view = frame->view_end = camera_between(&begin, &end, slice.time);
         frame->sample_end = slice.end;
         status = take(out, frame, film);
+        film->resumed = true; /* the next slice continues it */
         over = frame->on_target || film_min_samples(film) < frame_end(frame) ||
                frame_is_over(frame, slice.end);
     }

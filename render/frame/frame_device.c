@@ -99,8 +99,10 @@ static uint64_t film_bytes(const film *film) {
 
 kd_status frame_cuda_place_film(frame_cuda *device_frame, const film *film) {
     void *pixels = NULL;
-    KD_TRY(device_memory_reserve(&pixels, film_bytes(film)));
-    device_frame->pixels = (film_pixel *)pixels;
+    if (!device_frame->pixels) {
+        KD_TRY(device_memory_reserve(&pixels, film_bytes(film)));
+        device_frame->pixels = (film_pixel *)pixels;
+    }
     if (!film->resumed) return device_memory_clear(device_frame->pixels, film_bytes(film));
     return device_memory_upload(device_frame->pixels, film->pixels, film_bytes(film));
 }

@@ -254,6 +254,11 @@ static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint
         return KD_OK;
     }
     KD_TRY(path_find(reader->path, read.name, &found));
+    const text_span bare = text_before_comment(read.name);
+    if (!found.path && bare.count && bare.count < read.name.count) {
+        KD_TRY(path_find(reader->path, bare, &found));
+        found.is_other = found.path != NULL;
+    }
     if (!found.path) {
         problem_add(&reader->problems, false, "missing-texture", line,
                     "found %.*s \"%.*s\", expected %s; the texture is ignored", text_shown(key),

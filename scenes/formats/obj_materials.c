@@ -170,6 +170,7 @@ static kd_status libraries_load(material_reader *reader, const obj_event *event)
     for (int i = 0; i < count; ++i) {
         path_found found = {.path = NULL};
         int last = count;
+        if (i && *words[i].begin == '#') break; /* a comment */
         while (!found.path && last-- > i) {
             const char *end = last == count - 1 ? event->name.begin + event->name.count
                                                 : words[last].begin + words[last].count;
@@ -204,17 +205,23 @@ static kd_status fallback_take(material_reader *reader, uint32_t *index) {
     return KD_OK;
 }
 
-/* Finds a material by name, then by the name without a trailing comment; adds a copy of the default
+/* Finds the first material whose name, without a trailing comment, is this one. */
+static uint32_t commented_find(const mtl_library *library, text_span name) {
+    for (uint32_t i = 0; i < library->count; ++i) {
+        const text_span whole = {library->materials[i].name, strlen(library->materials[i].name)};
+        const text_span bare = text_before_comment(whole);
+        if (bare.count == name.count && memcmp(bare.begin, name.begin, name.count) == 0) return i;
+    }
+    return KD_NONE;
+}
+
+/* Finds a material by name, then by the names without trailing comments; adds a copy of the default
    material with this name if there is none. */
 static kd_status material_find(material_reader *reader, const obj_event *event, uint32_t *index) {
-    text_span name = event->name;
-    *index = name_table_find(&reader->library.names, name);
-    const char *hash = (const char *)memchr(name.begin, '#', name.count);
-    if (*index == KD_NONE && hash && hash > name.begin && text_is_blank(hash[-1])) {
-        name.count = (uint64_t)(hash - name.begin);
-        while (name.count && text_is_blank(name.begin[name.count - 1])) --name.count;
-        *index = name_table_find(&reader->library.names, name);
-    }
+    const text_span name = text_before_comment(event->name);
+    *index = name_table_find(&reader->library.names, event->name);
+    if (*index == KD_NONE) *index = name_table_find(&reader->library.names, name);
+    if (*index == KD_NONE && name.count) *index = commented_find(&reader->library, name);
     if (*index != KD_NONE) return KD_OK;
     problem_add(&reader->problems, false, "unknown-material", event->line,
                 "found usemtl \"%.*s\", expected a material of the MTL files; the default is used",
@@ -248,6 +255,31 @@ static kd_status triangles_fill(material_reader *reader, mesh *mesh, const obj_c
     return KD_OK;
 }
 
+/* Warns of clamped textures that a triangle leaves: MTL shows the texture's area alone, Kandela
+   repeats the texels of its edges. */
+static void clamps_report(material_reader *reader, const mesh *mesh) {
+    const float slack = 1e-3f;
+    uint32_t seen = KD_NONE; /* the material that was reported */
+    bool any = false;
+    for (uint32_t i = 0; i < mesh->material_count; ++i) any |= mesh->materials[i].map_clamp;
+    for (uint64_t i = 0; any && mesh->texcoord_indices && i < mesh->triangle_count; ++i) {
+        const mesh_material *from = &mesh->materials[mesh->triangle_materials[i]];
+        for (int k = 0; from->map_clamp && k < 3; ++k) {
+            const uint32_t at = mesh->texcoord_indices[3 * i + (uint64_t)k];
+            if (at >= mesh->texcoord_count) continue;
+            const float u = from->map_scale[0] * mesh->texcoords[at].x + from->map_offset[0];
+            const float v = from->map_scale[1] * mesh->texcoords[at].y + from->map_offset[1];
+            const bool inside = u >= -slack && u <= 1 + slack && v >= -slack && v <= 1 + slack;
+            if (inside || seen == mesh->triangle_materials[i]) continue;
+            seen = mesh->triangle_materials[i];
+            problem_add_once(&reader->problems, "left-out", 0,
+                             "found -clamp on of \"%.60s\" and texture coordinates outside of 0 to "
+                             "1, where MTL shows no texture; the texture's edge continues there",
+                             from->name);
+        }
+    }
+}
+
 static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_chunk *chunks,
                                 uint64_t chunk_count, uint32_t *first_default) {
     for (uint64_t c = 0; c < chunk_count; ++c)
@@ -260,6 +292,7 @@ static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_c
     mesh->material_count = reader->library.count;
     reader->library.materials = NULL;
     reader->library.count = 0;
+    clamps_report(reader, mesh);
     return problem_list_report(&reader->problems, reader->path, 0, reader->options);
 }
 

@@ -394,6 +394,16 @@ static kd_status primitive_load(mesh_writer *writer) {
     return KD_OK;
 }
 
+static kd_status skin_open(mesh_writer *writer, uint32_t skin) {
+    const json_place mesh_place = gltf_place(writer->gltf, GLTF_MESHES, writer->primitive->mesh);
+    const json_place list = json_place_key(&mesh_place, "primitives");
+    const json_place at = json_place_item(&list, (int)writer->primitive->index);
+    KD_TRY(gltf_skin_open(writer->gltf, writer->nodes, skin, &writer->skin));
+    gltf_skin_judge(writer->gltf, &at, &writer->skin, skin, &writer->read,
+                    writer->primitive->vertices);
+    return KD_OK;
+}
+
 /* Writes one instance, transformed by its skin or its node. */
 static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
     const gltf_node *node = &writer->nodes->list[draw->node_at];
@@ -403,7 +413,7 @@ static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
     writer->reversed = is_shape ? writer->shapes.shapes[draw->shape].reversed
                                 : transform_determinant(&node->world) < 0;
     if (!is_shape && node->skin != KD_NONE && writer->read.joints && writer->read.weights) {
-        KD_TRY(gltf_skin_open(writer->gltf, writer->nodes, node->skin, &writer->skin));
+        KD_TRY(skin_open(writer, node->skin));
         writer->reversed =
             writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
     }

@@ -109,6 +109,11 @@ typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent
     uint32_t *indices;
 } gltf_numbers_read;
 
+/* Warns of vertices with joints that the skin `number` does not have; `at` is the JSON path of the
+   primitive. */
+void gltf_skin_judge(gltf_file *gltf, const json_place *at, const gltf_skin *skin, uint32_t number,
+                     const gltf_numbers_read *read, uint32_t vertices);
+
 /* --- gltf_primitive.c: Draco compression --- */
 
 /* Decodes a primitive; `at` is its JSON path. */

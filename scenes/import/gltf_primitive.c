@@ -336,6 +336,24 @@ void gltf_skin_close(gltf_skin *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+void gltf_skin_judge(gltf_file *gltf, const json_place *at, const gltf_skin *skin, uint32_t number,
+                     const gltf_numbers_read *read, uint32_t vertices) {
+    uint64_t beyond = 0, first = 0;
+    for (uint64_t i = 0; i < 4 * (uint64_t)vertices; ++i) {
+        const bool held = !(read->weights[i] > 0) ||
+                          (read->joints[i] >= 0 && read->joints[i] < (float)skin->bone_count);
+        if (held) continue;
+        if (beyond++ == 0) first = i;
+    }
+    if (beyond)
+        gltf_warn(
+            gltf, "index-range", at,
+            "found the joint %g of vertex %llu in JOINTS_0, expected less than %u, the number "
+            "of joints of skins[%u]; %llu such joints are ignored",
+            (double)read->joints[first], (unsigned long long)(first / 4), skin->bone_count, number,
+            (unsigned long long)beyond);
+}
+
 transform gltf_skin_at(const gltf_skin *skin, const float joints[4], const float weights[4]) {
     transform sum;
     double all = 0;

@@ -96,6 +96,16 @@ static inline text_span text_rest(text_cursor *cursor) {
     return rest;
 }
 
+/* Returns the span without a comment that follows a blank and "#". */
+static inline text_span text_before_comment(text_span span) {
+    uint64_t end = 1;
+    while (end < span.count && !(span.begin[end] == '#' && text_is_blank(span.begin[end - 1])))
+        ++end;
+    if (end < span.count) span.count = end;
+    while (span.count && text_is_blank(span.begin[span.count - 1])) --span.count;
+    return span;
+}
+
 static inline bool text_is(text_span span, const char *word) {
     return span.count == strlen(word) && memcmp(span.begin, word, span.count) == 0;
 }
