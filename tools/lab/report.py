@@ -282,31 +282,32 @@ def charts_of(bench, lines):
 
 # --- the page --------------------------------------------------------------------------------------
 
-def table(heads, rows):
-    """Returns a table without its empty columns."""
+def table(heads, rows, constant=""):
+    """Returns a table without its empty columns. constant: what all rows share."""
     kept = [i for i in range(len(heads)) if any(row[i] != "" for row in rows)]
     cells = [[html.escape(str(row[i])) for i in kept] for row in [heads, *rows]]
     text = "".join(f"<th>{cell}</th>" for cell in cells[0]) + "</tr>\n"
     text += "".join("<tr>" + "".join(f"<td{' class=long' if len(cell) > 40 else ''}>{cell}</td>" for cell in row) + "</tr>\n" for row in cells[1:])
-    return (f"<details{' open' if len(rows) <= OPEN_ROWS else ''}><summary>All {len(rows)} row{'s' * (len(rows) > 1)}</summary>"
+    shared = f": {html.escape(constant)}" if constant else ""
+    return (f"<details{' open' if len(rows) <= OPEN_ROWS else ''}><summary>All {len(rows)} row{'s' * (len(rows) > 1)}{shared}</summary>"
             f'<div class="wide"><table><tr>{text}</table></div></details>\n')
 
 
 def table_of(lines):
     items = " or ".join(dict.fromkeys(map(items_of, lines)))
-    heads = ["what", "n" if lines[0]["bench"] == "scaling" else quantity_of(lines[0])[1], "runs", "median [ms]", "least [ms]", "middle half [ms]",
-             f"million {items} per second", "SAH cost", "published", "on", "faster than published", "compared", "stages [ms]"]
-    rows = []
+    heads = ["what", "n" if lines[0]["bench"] == "scaling" else quantity_of(lines[0])[1], "median [ms]", "middle half [ms]",
+             f"million {items} per second", "runs", "least [ms]", "SAH cost", "published", "on", "faster than published", "compared", "stages [ms]"]
+    rows, (fields, constant) = [], varying(lines, "")
     for line in in_order(lines):
         ms, shown = line["ms"], lambda value: number(value) if value else ""
-        what = ", ".join(filter(None, [line["case"], line["setting"], name_with(line, ("builder", "device", "what", "dims", "k"))]))
+        what = ", ".join(filter(None, [line["case"] if "case" in fields else "", line["setting"], name_with(line, fields, ("case", "n"))])) or line["case"]
         stages = ", ".join(f"{name} {number(value)}" for name, value in (line.get("stage_ms") or {}).items() if name != "-")
         published = f"{number(line['published'])} {line.get('published_unit', 'ms')}" if line.get("published") else ""
-        rows.append([what, power(size(line)), len(ms.get("all", ())) or "", number(ms["median"]), number(ms.get("min", 0)),
-                     f"{number(ms.get('q1', 0))} to {number(ms.get('q3', 0))}", shown(line.get("rate", 0) * 1e-6), shown(line.get("sah_cost")),
+        rows.append([what, power(size(line)) if "n" in fields else "", number(ms["median"]),
+                     f"{number(ms.get('q1', 0))} to {number(ms.get('q3', 0))}", shown(line.get("rate", 0) * 1e-6), len(ms.get("all", ())) or "", number(ms.get("min", 0)), shown(line.get("sah_cost")),
                      published, line.get("published_on", ""), f"{number(line['ratio'])} x" if line.get("ratio") else "",
                      "yes" if line.get("checked") else NOT_COMPARED, stages])
-    return table(heads, rows)
+    return table(heads, rows, constant)
 
 
 def notes_of(lines):
