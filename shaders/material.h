@@ -181,7 +181,8 @@ typedef enum material_flags {
     MATERIAL_MASK = 8,  /* opacity, texture included, is 1 from MATERIAL_MASK_AT on, else 0 */
     MATERIAL_VERTEX_OPACITY = 16, /* vertex colours may reduce the opacity */
     MATERIAL_HIDDEN = 64,         /* the camera does not see it directly */
-    MATERIAL_SPECULAR = 32 /* principled: the metallic part reflects `specular`, not `diffuse` */
+    MATERIAL_CATCHER = 128, /* the camera sees only the shadows on it (render/frame/catcher.h) */
+    MATERIAL_SPECULAR = 32  /* principled: the metallic part reflects `specular`, not `diffuse` */
 } material_flags;
 
 #define MATERIAL_MASK_AT 0.5f

@@ -149,6 +149,14 @@ typedef struct kd_render_options {
                             that hit lights), "lamps" (sampled lights), "splat" (light paths seen by
                             the camera) and "merge" (light paths that merge with eye paths behind
                             mirrors and glass), in this order, joined by "+" */
+    /* The finish of 8-bit images: */
+    float bloom;            /* fraction of the light that is spread around each pixel, 0 to 1 */
+    float bloom_radius;     /* of the widest part, in heights of the image */
+    float vignette;         /* darkening of the corners, 0 to 1 */
+    float contrast;         /* exponent about middle grey, before the tone curve; 1: none */
+    float saturation;       /* 1: unchanged; 0: grey */
+    char white_balance[24]; /* shown as white: "none"; the light of a temperature, "3200K"; or a
+                               colour as of `background` */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

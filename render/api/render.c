@@ -12,6 +12,7 @@
 #include "render/api/omissions.h"
 #include "render/api/plan.h"
 #include "render/api/render_trees.h"
+#include "render/frame/catcher.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/frame/shutter.h"
@@ -159,7 +160,14 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
 
 static kd_status set_background(image_background *out, scene_view *view,
                                 const kd_render_options *options) {
-    if (strcmp(options->background, "environment") == 0) return KD_OK;
+    if (strcmp(options->background, "environment") == 0) {
+        view->environment.hidden = catcher_exists(view);
+        if (view->environment.hidden)
+            log_message(LOG_INFO,
+                        "a shadow catcher replaces the environment behind it by --background "
+                        "transparent");
+        return KD_OK;
+    }
     KD_TRY(image_background_read(out, options->background));
     view->environment.hidden = 1;
     return KD_OK;
@@ -316,6 +324,8 @@ static kd_status open_device(frame *frame, frame_cuda *device_frame, const devic
 static kd_status check_distributed(const frame *frame) {
     bool cpus = false, devices = false;
     if (!frame->distributed) return KD_OK;
+    KD_REQUIRE(!catcher_exists(frame->scene), KD_ERROR_USAGE,
+               "distributed photon maps do not support shadow catchers: set --ranks-maps whole");
     KD_TRY(ranks_any(frame->comm, !frame->device_frame, &cpus));
     KD_TRY(ranks_any(frame->comm, frame->device_frame != NULL, &devices));
     KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
@@ -359,6 +369,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
     KD_TRY(set_background(&out->background, &view, options));
+    IMAGE_FINISH_TAKE(&out->finish, options);
+    KD_TRY(image_finish_check(&out->finish));
     count_parts(out, &view);
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
@@ -408,6 +420,17 @@ done:
     return status;
 }
 
+static kd_status run_on_cpu(render_result *out, const scene *scene,
+                            const kd_render_options *options, const render_keeping *keeping,
+                            double started, job_control *job) {
+    device device;
+    kd_render_options run_options = *options;
+    /* the name may be that of a builder that exists only on devices */
+    if (!tritree_builder_find(run_options.builder)) strcpy(run_options.builder, "auto");
+    device_cpu_describe(&device);
+    return run_on(&device, out, scene, &run_options, keeping, started, job);
+}
+
 kd_status render_run(render_result *out, const scene *scene, const kd_render_options *options,
                      job_control *job) {
     return render_run_kept(out, scene, options, NULL, job);
@@ -428,15 +451,18 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     const kd_status chosen = render_choose_device(&device, options);
     job_stage_end(job);
     KD_TRY(chosen);
+    const scene_view view = scene_get_view(scene);
+    if (device.kind == DEVICE_CUDA && catcher_exists(&view)) {
+        KD_REQUIRE(name_is_auto(options->device), KD_ERROR_USAGE,
+                   "--device is %s; shadow catchers are supported on CPUs only: set --device cpu",
+                   options->device);
+        return run_on_cpu(out, scene, options, keeping, started, job);
+    }
     const kd_status status = run_on(&device, out, scene, options, keeping, started, job);
     const bool full = status == KD_ERROR_MEMORY && device.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->comm) || !name_is_auto(options->device)) return status;
-    kd_render_options run_options = *options;
-    /* the name may be that of a builder that exists only on devices */
-    if (!tritree_builder_find(run_options.builder)) strcpy(run_options.builder, "auto");
     say_retreat(device.name, "the CPU");
-    device_cpu_describe(&device);
-    return run_on(&device, out, scene, &run_options, keeping, started, job);
+    return run_on_cpu(out, scene, options, keeping, started, job);
 }
 
 void render_close(render_result *owned) {

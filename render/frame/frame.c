@@ -7,6 +7,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "render/frame/catcher.h"
 #include <stdatomic.h>
 
 enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_SAMPLES = 16 };
@@ -133,8 +134,13 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
         for (uint32_t i = 0; i < tile->count; ++i)
             tile->samples[i] = integrator->sample(pass->frame, tile->requests[i].x,
                                                   tile->requests[i].y, tile->requests[i].sample);
+    const bool catches = catcher_exists(view.scene);
+    const bool cutouts = catches && integrator_has_cutouts(view.scene);
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *request = &tile->requests[i];
+        if (catches)
+            catcher_take(&view, cutouts, request->x, request->y,
+                         camera_sample(pass->frame, request->sample), &tile->samples[i]);
         tile->rays += tile->samples[i].rays;
         pixel_weigh(&view, request->x, request->y, camera_sample(pass->frame, request->sample),
                     &tile->samples[i]);

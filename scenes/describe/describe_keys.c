@@ -65,6 +65,8 @@ const json_key describe_mesh_keys[] = {
              "with the keys to change"},
     {KEY("camera_visible", JSON_BOOL, described_mesh, camera_visible), .initial = "true",
      .help = "false: not seen by the camera, except in mirrors and through glass"},
+    {KEY("shadow_catcher", JSON_BOOL, described_mesh, shadow_catcher), .initial = "false",
+     .help = "the camera sees only the shadows on it, as coverage, before the background"},
     {.name = NULL}};
 
 const json_key describe_box_keys[] = {

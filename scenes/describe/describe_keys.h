@@ -40,7 +40,7 @@ typedef struct described_mesh {
     const cJSON *quad, *box, *sphere, *lathe, *torus, *cylinder, *transform, *material, *materials,
         *instances, *scatter;
     float uv[2];
-    bool inward, camera_visible;
+    bool inward, camera_visible, shadow_catcher;
 } described_mesh;
 
 /* Positions are double[3]: describe_reader.h subtracts the origin of the scene from them. */

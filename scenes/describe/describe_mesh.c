@@ -367,7 +367,9 @@ static kd_status add_part(describe_reader *reader, const json_place *at,
     const uint32_t base = mesh_builder_append(&reader->geometry, part, &placed);
     KD_TRY(reader->geometry.status);
     KD_TRY(read_materials(reader, at, words, part, base, begin.first));
-    KD_TRY(flag_materials(reader, begin.first, words->camera_visible ? 0 : MATERIAL_HIDDEN));
+    const int flags = (words->camera_visible ? 0 : MATERIAL_HIDDEN) |
+                      (words->shadow_catcher ? MATERIAL_CATCHER : 0);
+    KD_TRY(flag_materials(reader, begin.first, (uint8_t)flags));
     if (many) return describe_instances(reader, at, words, &pose, &begin, mesh_box(part));
     include_positions(reader, begin.position);
     return KD_OK;

@@ -13,6 +13,7 @@ static const double pi = 3.14159265358979323846;
 
 typedef struct picture {
     double irradiance[PIXELS]; /* on the plane, W/m^2, by its albedo of 0.5 */
+    double alpha[PIXELS];
     uint64_t hash;
 } picture;
 
@@ -20,6 +21,7 @@ typedef struct shot {
     const char *lights, *meshes; /* JSON; meshes: more than the plane, after a comma */
     const char *integrator;
     int spp;
+    const char *ground; /* NULL: the plane */
 } shot;
 
 static const char *const plane =
@@ -51,7 +53,7 @@ static picture take_from(const shot *of, const char *camera) {
     kd_render_options options;
     snprintf(text, sizeof text,
              "{\"kandela\": 1, \"camera\": %s, \"lights\": [%s], \"meshes\": [%s%s]}", camera,
-             of->lights, plane, of->meshes ? of->meshes : "");
+             of->lights, of->ground ? of->ground : plane, of->meshes ? of->meshes : "");
     const kd_status opened = open_text(&scene, text, &options);
     if (opened != KD_OK) print_error("%s\n", kd_last_error());
     assert_int_equal(opened, KD_OK);
@@ -60,12 +62,13 @@ static picture take_from(const shot *of, const char *camera) {
     set(&options, "device", "cpu");
     set(&options, "max_depth", "4");
     options.spp = of->spp ? of->spp : 16;
-    options.passes = 8;
-    options.photons = of->integrator && strcmp(of->integrator, "light") == 0 ? 200000 : 20000;
+    options.passes = 4;
+    options.photons = of->integrator && strcmp(of->integrator, "light") == 0 ? 100000 : 10000;
     const kd_status status = kd_render(&image, scene, &options, NULL, NULL);
     if (status != KD_OK) print_error("%s\n", kd_last_error());
     assert_int_equal(status, KD_OK);
-    const float *red = kd_image_channel(image, "R");
+    const float *red = kd_image_channel(image, "R"), *alpha = kd_image_channel(image, "A");
+    for (int i = 0; i < PIXELS; ++i) made.alpha[i] = alpha ? (double)alpha[i] : 1;
     for (int i = 0; i < PIXELS; ++i) made.irradiance[i] = (double)red[i] * pi / 0.5;
     made.hash = kd_image_hash(image);
     kd_image_close(image);
@@ -74,7 +77,7 @@ static picture take_from(const shot *of, const char *camera) {
 }
 
 static picture take(const char *lights) {
-    const shot of = {lights, NULL, NULL, 0};
+    const shot of = {lights, NULL, NULL, 0, NULL};
     return take_from(&of, above);
 }
 
@@ -123,7 +126,7 @@ static void test_power(void **state) {
                                       AREA(", \"spread_degrees\": 20" UNSEEN)};
     static const double watts[] = {50, 50, 30, 30};
     for (int i = 0; i < 4; ++i) {
-        const shot of = {all[i], NULL, NULL, 64};
+        const shot of = {all[i], NULL, NULL, 64, NULL};
         const picture seen = take_from(&of, above);
         expect_near(received(&seen), watts[i], 0.015 * watts[i]);
     }
@@ -133,19 +136,19 @@ static void test_power(void **state) {
 static void test_far_light(void **state) {
     (void)state;
     const picture point = take(POINT("")), spot = take(SPOT(""));
-    const shot of = {POINT(", \"radius\": 0.2" UNSEEN), NULL, NULL, 64};
+    const shot of = {POINT(", \"radius\": 0.2" UNSEEN), NULL, NULL, 64, NULL};
     const picture ball = take_from(&of, above), disc = take(SPOT(", \"radius\": 0.2" UNSEEN));
     const picture tiny_ball = take(POINT(", \"radius\": 0.001" UNSEEN));
     const picture tiny_disc = take(SPOT(", \"radius\": 0.001" UNSEEN));
     const picture sun = take(SUN("")), tiny_sun = take(SUN(", \"angle_degrees\": 0.1"));
     const picture wide_sun = take(SUN(", \"angle_degrees\": 30"));
     for (int i = 0; i < 64; ++i) {
-        expect_near(block(&ball, i), block(&point, i), 0.02 * block(&point, i));
-        expect_near(block(&tiny_ball, i), block(&point, i), 0.005 * block(&point, i));
         expect_near(block(&tiny_sun, i), 2, 0.001);
         expect_near(block(&wide_sun, i), 2, 0.03);
     }
-    assert_true(difference(&tiny_disc, &spot) < 0.001);
+    assert_true(difference(&ball, &point) < 0.02);
+    assert_true(difference(&tiny_ball, &point) < 0.02);
+    assert_true(difference(&tiny_disc, &spot) < 0.01);
     assert_true(difference(&disc, &spot) < 0.01);
     assert_true(difference(&tiny_sun, &sun) < 0.001);
 }
@@ -163,7 +166,7 @@ static void test_penumbra(void **state) {
     const shot of = {SUN(", \"angle_degrees\": 40"),
                      ",{\"quad\": [[-5.5,2,5.5],[0,2,5.5],[0,2,-5.5],[-5.5,2,-5.5]], "
                      "\"camera_visible\": false, \"material\": {\"diffuse\": 0}}",
-                     NULL, 64};
+                     NULL, 64, NULL};
     const picture seen = take_from(&of, above);
     const double reach = 2 * tan(20 * pi / 180);
     double worst = 0;
@@ -177,6 +180,40 @@ static void test_penumbra(void **state) {
     assert_true(worst < 0.06); /* of 2: cosines differ over the disc */
 }
 
+/* The ground in alpha alone: by the shadow of an edge that the camera does not see, of a box that
+   it does, and 0 in the light. */
+static void test_catcher(void **state) {
+    (void)state;
+    static const char *const ground =
+        "{\"quad\": [[-5,0,5],[5,0,5],[5,0,-5],[-5,0,-5]], \"shadow_catcher\": true}";
+    static const char *const methods[] = {"path", "photon", "whitted"};
+    for (int m = 0; m < 3; ++m) {
+        const shot of = {SUN(", \"angle_degrees\": 40"),
+                         ",{\"quad\": [[-5.5,2,5.5],[-1,2,5.5],[-1,2,-5.5],[-5.5,2,-5.5]], "
+                         "\"camera_visible\": false, \"material\": {\"diffuse\": 0}},"
+                         "{\"box\": {\"lo\": [3,0,3], \"hi\": [4,0.1,4]}}",
+                         methods[m], 8, ground};
+        const picture seen = take_from(&of, above);
+        const double reach = 2 * tan(20 * pi / 180);
+        double worst = 0;
+        for (int x = 6; x < 24; ++x) {
+            double mean = 0, expected = 0;
+            for (int y = 10; y < 30; ++y) {
+                mean += seen.alpha[y * SIDE + x] / 20;
+                expect_near(seen.irradiance[y * SIDE + x], 0, 0);
+            }
+            for (int i = 0; i < 10; ++i)
+                expected +=
+                    0.1 - 0.1 * uncovered((x + (i + 0.5) / 10 - SIDE / 2) * 0.25 + 1, reach);
+            worst = fmax(worst, fabs(mean - expected));
+        }
+        assert_true(worst < 0.03);
+        expect_near(seen.alpha[20 * SIDE + 35], 0, 0);
+        expect_near(seen.alpha[34 * SIDE + 34], 1, 0);
+        assert_true(seen.irradiance[34 * SIDE + 34] > 0.5);
+    }
+}
+
 /* Every integrator shows the same light. */
 static void test_integrators(void **state) {
     (void)state;
@@ -188,16 +225,16 @@ static void test_integrators(void **state) {
     static const char *const wall =
         ",{\"quad\": [[-4,0,-3],[4,0,-3],[4,3,-3],[-4,3,-3]], \"material\": {\"diffuse\": 0.6}}";
     for (int l = 0; l < 4; ++l) {
-        const shot first = {lights[l], wall, "path", 64};
+        const shot first = {lights[l], wall, "path", 64, NULL};
         const picture path = take_from(&first, above);
         for (int i = 0; i < 5; ++i) {
             const bool few = i < 2; /* direct light alone */
-            const shot one = {lights[l], few ? NULL : wall, all[i], few ? 32 : 8};
-            const shot alone = {lights[l], NULL, "path", 64};
+            const shot one = {lights[l], few ? NULL : wall, all[i], few ? 32 : 8, NULL};
+            const shot alone = {lights[l], NULL, "path", 64, NULL};
             const picture seen = take_from(&one, above);
             const picture expected = few ? take_from(&alone, above) : path;
             const double error = difference(&seen, &expected);
-            const double most = few ? 0.03 : 0.06; /* photon maps: bias */
+            const double most = few ? 0.03 : 0.08; /* photon maps: bias */
             if (!(error < most)) print_error("%s, light %d: %g\n", all[i], l, error);
             assert_true(error < most);
         }
@@ -213,11 +250,12 @@ static void test_light_tracing(void **state) {
     static const char *const side =
         "{\"eye\": [0,4,9], \"look_at\": [0,0,0], \"fov\": 40}"; /* the lamps are above the view */
     for (int l = 0; l < 4; ++l) {
-        const shot path = {lights[l], NULL, "path", 64}, light = {lights[l], NULL, "light", 8};
+        const shot path = {lights[l], NULL, "path", 64, NULL},
+                   light = {lights[l], NULL, "light", 8, NULL};
         const picture expected = take_from(&path, side), seen = take_from(&light, side);
         const double error = difference(&seen, &expected);
-        if (!(error < 0.03)) print_error("light %d: %g\n", l, error);
-        assert_true(error < 0.03);
+        if (!(error < 0.05)) print_error("light %d: %g\n", l, error);
+        assert_true(error < 0.05);
     }
 }
 
@@ -234,8 +272,8 @@ static void test_seen(void **state) {
                 {SPOT(", \"radius\": 0.5"), SPOT(", \"radius\": 0.5" UNSEEN),
                  50 / (pi * (2 - cos(10 * pi / 180) - cos(24 * pi / 180))) / (pi * 0.25)}};
     for (int i = 0; i < 2; ++i) {
-        const shot shown = {rows[i].light, NULL, "path", 4},
-                   hidden = {rows[i].hidden, NULL, "path", 4};
+        const shot shown = {rows[i].light, NULL, "path", 4, NULL},
+                   hidden = {rows[i].hidden, NULL, "path", 4, NULL};
         const picture a = take_from(&shown, up), b = take_from(&hidden, up);
         const double middle = a.irradiance[SIDE / 2 * SIDE + SIDE / 2] * 0.5 / pi;
         expect_near(middle, rows[i].radiance, 0.003 * rows[i].radiance);
@@ -245,7 +283,7 @@ static void test_seen(void **state) {
     const shot reflected = {POINT(", \"radius\": 0.5" UNSEEN),
                             ",{\"quad\": [[-4,0.1,4],[4,0.1,4],[4,0.1,-4],[-4,0.1,-4]], "
                             "\"material\": {\"kind\": \"mirror\"}}",
-                            "path", 16};
+                            "path", 16, NULL};
     const picture seen = take_from(&reflected, above);
     double most = 0;
     for (int k = 0; k < PIXELS; ++k) most = fmax(most, seen.irradiance[k] * 0.5 / pi);
@@ -283,10 +321,11 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_power),         cmocka_unit_test(test_far_light),
-        cmocka_unit_test(test_penumbra),      cmocka_unit_test(test_integrators),
-        cmocka_unit_test(test_light_tracing), cmocka_unit_test(test_seen),
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_power),       cmocka_unit_test(test_far_light),
+        cmocka_unit_test(test_penumbra),    cmocka_unit_test(test_catcher),
+        cmocka_unit_test(test_integrators), cmocka_unit_test(test_light_tracing),
+        cmocka_unit_test(test_seen),        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
