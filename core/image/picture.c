@@ -32,6 +32,7 @@ picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "\x89PNG\r\n\x1a\n", 8)) return PICTURE_PNG;
     if (begins(file, "\xff\xd8", 2) || begins(file, "\xff\xff", 2)) return PICTURE_JPEG;
     if (begins(file, "BM", 2)) return PICTURE_BMP;
+    if (begins(file, "GIF87a", 6) || begins(file, "GIF89a", 6)) return PICTURE_GIF;
     if (begins(file, "#?", 2)) return PICTURE_HDR;
     if (begins(file, "\x76\x2f\x31\x01", 4)) return PICTURE_EXR;
     if (begins(file, "RIFF", 4) && file->count >= 12 && memcmp(file->bytes + 8, "WEBP", 4) == 0)
@@ -96,6 +97,7 @@ static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     case PICTURE_BMP: return bmp_min(file, width, height);
     case PICTURE_HDR: return hdr_min(width, height);
     case PICTURE_TGA: return tga_min(file, width, height);
+    case PICTURE_GIF: /* a frame may be smaller than the picture */
     case PICTURE_WEBP:
     case PICTURE_TIFF:
     case PICTURE_PNM: return 0; /* their own functions compare the size with the bytes */
@@ -105,8 +107,8 @@ static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     return UINT64_MAX;
 }
 
-/* Limits of Radiance pictures, whose decoded pixels take twelve bytes: without them the old
-   run-length encoding could produce any number of pixels from a few bytes. */
+/* Limits of Radiance and GIF pictures: without them the old run-length encoding, and frames smaller
+   than the picture, could produce any number of pixels from a few bytes. */
 enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
@@ -115,8 +117,8 @@ kd_status picture_check_size(const char *path, const file_view *file, const pict
                "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
                claimed->width, claimed->height, file->count);
     const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
-    KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
-                   pixels / PACKED_PIXELS <= file->count,
+    const bool is_free = claimed->kind == PICTURE_HDR || claimed->kind == PICTURE_GIF;
+    KD_REQUIRE(!is_free || pixels <= FREE_PIXELS || pixels / PACKED_PIXELS <= file->count,
                KD_ERROR_INPUT,
                "%s: %d x %d pixels in a file of %zu bytes exceed the limit of %d pixels per byte "
                "for images above 4096 x 4096",
@@ -234,8 +236,8 @@ static kd_status inspect_radiance(picture_info *out, const char *path, const fil
 /* Fails with what the file is, if that is known, and the list of the kinds that are read. */
 static kd_status fail_unknown(const char *path, const file_view *file) {
     const char *found = file_content_of(file->bytes, file->count).name;
-    KD_FAIL(KD_ERROR_INPUT, "%s: found %s; expected PNG, JPEG, BMP, TGA, PNM, HDR, EXR%s%s%s", path,
-            found ? found : "an unknown image format", picture_reads_webp() ? ", WebP" : "",
+    KD_FAIL(KD_ERROR_INPUT, "%s: found %s; expected PNG, JPEG, BMP, TGA, GIF, PNM, HDR, EXR%s%s%s",
+            path, found ? found : "an unknown image format", picture_reads_webp() ? ", WebP" : "",
             picture_reads_tiff() ? ", TIFF" : "",
             found ? "; convert it, for example by: magick FILE FILE.png" : "");
 }
@@ -256,9 +258,11 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
         KD_TRY(picture_inspect_jpeg(out, path, file));
         return picture_check_size(path, file, out);
     }
-    if (out->kind == PICTURE_WEBP || out->kind == PICTURE_TIFF || out->kind == PICTURE_PNM) {
+    if (out->kind == PICTURE_WEBP || out->kind == PICTURE_TIFF || out->kind == PICTURE_PNM ||
+        out->kind == PICTURE_GIF) {
         KD_TRY(out->kind == PICTURE_WEBP   ? picture_inspect_webp(out, path, file)
                : out->kind == PICTURE_TIFF ? picture_inspect_tiff(out, path, file)
+               : out->kind == PICTURE_GIF  ? picture_inspect_gif(out, path, file)
                                            : picture_inspect_pnm(out, path, file));
         return picture_check_size(path, file, out);
     }
@@ -324,6 +328,7 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
     if (out->info.kind == PICTURE_TIFF) return picture_decode_tiff(out, path, file);
     if (out->info.kind == PICTURE_PNM) return picture_decode_pnm(out, path, file);
+    if (out->info.kind == PICTURE_GIF) return picture_decode_gif(out, path, file);
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif

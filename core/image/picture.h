@@ -1,7 +1,7 @@
-/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA, PNM, Radiance HDR, WebP and TIFF,
-   identified by content; EXR is identified only. Before a file is decoded, the size that it claims
-   is validated against its length: the format must be able to represent that many pixels in that
-   many bytes. */
+/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA, GIF, PNM, Radiance HDR, WebP and
+   TIFF, identified by content; EXR is identified only. Before a file is decoded, the size that it
+   claims is validated against its length: the format must be able to represent that many pixels in
+   that many bytes. */
 #ifndef KD_CORE_IMAGE_PICTURE_H
 #define KD_CORE_IMAGE_PICTURE_H
 #include "core/files/file.h"
@@ -21,7 +21,8 @@ typedef enum picture_kind {
     PICTURE_EXR,  /* identified here, but read only by core/image/image.h */
     PICTURE_WEBP, /* read in builds with libwebp */
     PICTURE_PNM,
-    PICTURE_TIFF /* read in builds with libtiff */
+    PICTURE_TIFF, /* read in builds with libtiff */
+    PICTURE_GIF   /* the first frame */
 } picture_kind;
 
 typedef struct picture_info {
@@ -91,10 +92,13 @@ kd_status picture_decode_webp(picture *out, const char *path, const file_view *f
 /* Returns true if this build has libwebp. */
 bool picture_reads_webp(void);
 bool picture_reads_tiff(void); /* the same for libtiff */
-/* The same for TIFF files (core/image/tiff.c), in builds with libtiff, and for PBM, PGM, PPM and
-   PAM files (core/image/pnm.c). `out` has its `info` and `sample_bytes`. */
+/* The same for TIFF files (core/image/tiff.c), in builds with libtiff, for GIF files
+   (core/image/gif.c), and for PBM, PGM, PPM and PAM files (core/image/pnm.c). `out` has its `info`
+   and `sample_bytes`. */
 kd_status picture_inspect_tiff(picture_info *out, const char *path, const file_view *file);
 kd_status picture_decode_tiff(picture *out, const char *path, const file_view *file);
+kd_status picture_inspect_gif(picture_info *out, const char *path, const file_view *file);
+kd_status picture_decode_gif(picture *out, const char *path, const file_view *file);
 kd_status picture_inspect_pnm(picture_info *out, const char *path, const file_view *file);
 kd_status picture_decode_pnm(picture *out, const char *path, const file_view *file);
 /* Returns the file's kind, such as "a GIF image", if it is a picture or another file that this

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
+#include "scenes/mesh/origin.h"
 #include "shaders/bsdf.h"
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +146,48 @@ static void report_caustics(const scene_traits *traits, const integrator *integr
                     integrator->name);
 }
 
-void omissions_report(const scene_view *scene, const integrator *integrator) {
+/* Returns true if a triangle's light can meet a part of the scene or the camera. */
+static bool lamp_reaches(const scene_view *scene, const light *lamp, vec3 eye) {
+    const double slack = 1e-4 * (double)vec3_length(box3_size(scene->box));
+    double reach = 0;
+    if (lamp->two_sided || vec3_dot(vec3_sub(eye, lamp->position), lamp->direction) > 0)
+        return true;
+    for (int i = 0; i < 3; ++i) {
+        const double towards = (double)vec3_axis(lamp->direction, i);
+        const double at = (double)vec3_axis(lamp->position, i);
+        const float end = vec3_axis(towards > 0 ? scene->box.hi : scene->box.lo, i);
+        reach += towards * ((double)end - at);
+    }
+    return reach > slack;
+}
+
+/* Warns of lamps, all emissive triangles of a material, that face away from everything. */
+static kd_status report_lamps(const scene_view *scene, vec3 eye) {
+    uint8_t *reaches = NULL; /* per material */
+    const light *lost = NULL;
+    if (scene->fog < scene->medium_count) return KD_OK; /* it lights the fog */
+    KD_TRY(KD_RESERVE_ZEROED(reaches, scene->material_count));
+    for (int pass = 0; pass < 2; ++pass)
+        for (uint32_t i = 0; i < scene->light_count; ++i) {
+            const light *lamp = scene->lights + i;
+            if (lamp->kind != LIGHT_TRIANGLE) continue;
+            uint8_t *seen = &reaches[scene->mesh.triangle_materials[lamp->triangle]];
+            if (pass == 0 && !*seen) *seen = lamp_reaches(scene, lamp, eye);
+            if (pass == 1 && !*seen && !lost) lost = lamp;
+        }
+    memory_free(reaches);
+    if (!lost) return KD_OK;
+    double at[3];
+    origin_to_world(at, scene->origin, lost->position);
+    log_message(LOG_WARNING,
+                "the lamp at (%g, %g, %g) faces away from everything, so that its light is lost: "
+                "turn its triangles around, or let both sides emit (two_sided)",
+                at[0], at[1], at[2]);
+    return KD_OK;
+}
+
+kd_status omissions_report(const scene_view *scene, const integrator *integrator, vec3 eye) {
+    KD_TRY(report_lamps(scene, eye));
     const scene_traits traits = traits_of(scene);
     if (integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS))
         report_caustics(&traits, integrator);
@@ -165,6 +207,7 @@ void omissions_report(const scene_view *scene, const integrator *integrator) {
                     integrator->name, mirrors ? "mirror reflections" : "",
                     mirrors && glass ? (sky ? ", " : " and ") : "", glass ? "smooth glass" : "",
                     (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");
+    return KD_OK;
 }
 
 static void report_cut(double share, const char *what, const kd_render_options *options) {

@@ -1,4 +1,4 @@
-/* Smoothing groups of files without normals, and pass 3. The faces of a group share one normal per
+/* Smoothing groups of faces without normals, and pass 3. The faces of a group share one normal per
    vertex: the mean of the face normals, weighted by the angle at the vertex.
    Source: the weights are those of Thuermer and Wuethrich 1998, "Computing vertex normals from
      polygonal facets": they make the normal independent of the triangulation.
@@ -108,14 +108,34 @@ static void vertices_smooth(smoother *smoother) {
     const uint64_t count = 3 * (uint64_t)into->triangle_count;
     uint64_t used = 0;
     for (uint64_t t = 0; t < into->triangle_count; ++t) corners_weigh(smoother, t);
-    for (uint64_t i = 0; i < count; ++i) {
-        into->normal_indices[i] = KD_NONE;
-        used += smoother->groups[i / 3] != 0;
-    }
+    for (uint64_t i = 0; i < count; ++i) used += smoother->groups[i / 3] != 0;
     corners_sort(smoother);
     for (uint32_t v = 0; v < into->position_count; ++v)
         vertex_smooth(smoother, smoother->begin[v],
                       v + 1 < into->position_count ? smoother->begin[v + 1] : (uint32_t)used);
+}
+
+/* Removes triangles with normals from the groups. Returns false if no triangle is left. */
+static bool groups_keep(smoother *smoother) {
+    const mesh *from = smoother->mesh;
+    bool any = false;
+    for (uint64_t t = 0; t < from->triangle_count; ++t) {
+        const uint32_t *normal = from->normal_indices + 3 * t;
+        if (normal[0] != KD_NONE || normal[1] != KD_NONE || normal[2] != KD_NONE)
+            smoother->groups[t] = 0;
+        any = any || smoother->groups[t];
+    }
+    return any;
+}
+
+/* Makes room for the normals of all corners. */
+static kd_status normals_reserve(mesh *mesh, uint64_t corners) {
+    if (mesh->normals)
+        return KD_GROW(mesh->normals, mesh->normal_count, mesh->normal_count + corners);
+    KD_TRY(KD_RESERVE(mesh->normals, corners));
+    KD_TRY(KD_RESERVE(mesh->normal_indices, corners));
+    for (uint64_t i = 0; i < corners; ++i) mesh->normal_indices[i] = KD_NONE;
+    return KD_OK;
 }
 
 kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed) {
@@ -123,14 +143,14 @@ kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, 
     smoother smoother = {.mesh = mesh};
     kd_status status = KD_OK;
     *smoothed = false;
-    if (mesh->normals || corners == 0 || corners >= KD_NONE) return KD_OK;
+    if (corners == 0 || corners + mesh->normal_count >= KD_NONE) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.groups, mesh->triangle_count));
     if (!groups_fill(&smoother, chunks, chunk_count)) goto done;
+    if (mesh->normal_indices && !groups_keep(&smoother)) goto done;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.begin, (uint64_t)mesh->position_count + 1));
     KD_TRY_GOTO(KD_RESERVE(smoother.corners, corners));
     KD_TRY_GOTO(KD_RESERVE(smoother.weighted, corners));
-    KD_TRY_GOTO(KD_RESERVE(mesh->normals, corners));
-    KD_TRY_GOTO(KD_RESERVE(mesh->normal_indices, corners));
+    KD_TRY_GOTO(normals_reserve(mesh, corners));
     vertices_smooth(&smoother);
     if (mesh->normal_count)
         KD_TRY_GOTO(KD_GROW(mesh->normals, mesh->normal_count, mesh->normal_count));

@@ -60,8 +60,20 @@ static void texcoord_take(ply_reader *reader, ply_piece *piece, const ply_row *r
     reader->target.mesh->texcoords[index] = texcoord;
 }
 
+/* Returns the alpha of an opaque vertex; 0 if vertices have no alpha. */
+static float opaque_of(const ply_file *file) {
+    const ply_element *element = file->header.vertices;
+    for (uint32_t k = 0; k < element->property_count; ++k) {
+        const ply_property *property = &file->header.properties[element->first + k];
+        if (property->role != PLY_ALPHA) continue;
+        return ply_type_is_real(property->type) ? 1 : property->type == PLY_UINT16 ? 65535 : 255;
+    }
+    return 0;
+}
+
 static void vertices_read(ply_reader *reader, ply_piece *piece) {
     const mesh *into = reader->target.mesh;
+    const float opaque = opaque_of(&reader->file);
     ply_row row = {0};
     const char *at = piece->begin;
     uint64_t line = piece->line;
@@ -78,6 +90,7 @@ static void vertices_read(ply_reader *reader, ply_piece *piece) {
         if (into->normals) normal_take(reader, piece, &row, index, begin, row_line);
         if (into->texcoords && !reader->target.has_wedges)
             texcoord_take(reader, piece, &row, index, begin, row_line);
+        piece->transparent += row.numbers[PLY_ALPHA] < opaque;
         if (reader->target.vertex_colours)
             reader->target.vertex_colours[index] =
                 vec3_make(row.numbers[PLY_RED], row.numbers[PLY_GREEN], row.numbers[PLY_BLUE]);
@@ -225,6 +238,18 @@ static kd_status problems_report(ply_reader *reader) {
     return first;
 }
 
+/* Alpha is what other programs draw as a cut-out, a blend, or not at all. */
+static void alpha_report(ply_reader *reader) {
+    uint64_t transparent = 0;
+    for (uint64_t i = 0; i < reader->file.piece_count; ++i)
+        transparent += reader->file.pieces[i].transparent;
+    if (transparent)
+        problem_add(&reader->file.problems, false, "left-out", reader->file.header.vertices->line,
+                    "found %llu vertices with an alpha below %g, which Kandela does not use: they "
+                    "are opaque",
+                    (unsigned long long)transparent, (double)opaque_of(&reader->file));
+}
+
 static mesh_faults faults_found(const ply_reader *reader) {
     mesh_faults faults = {0};
     for (uint64_t i = 0; i < reader->file.piece_count; ++i) {
@@ -257,6 +282,7 @@ static kd_status rows_read(ply_reader *reader) {
     KD_TRY(pass(reader, vertices_body));
     KD_TRY(recentre(reader));
     KD_TRY(pass(reader, faces_body));
+    alpha_report(reader);
     KD_TRY(problems_report(reader));
     KD_TRY(ply_colours(&reader->file, &reader->target));
     const mesh_faults faults = faults_found(reader);

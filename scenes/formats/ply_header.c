@@ -35,6 +35,7 @@ static const struct {
              {"red", PLY_RED},
              {"green", PLY_GREEN},
              {"blue", PLY_BLUE},
+             {"alpha", PLY_ALPHA},
              {"r", PLY_RED},
              {"g", PLY_GREEN},
              {"b", PLY_BLUE},

@@ -39,6 +39,7 @@ typedef enum ply_role {
     PLY_RED,
     PLY_GREEN,
     PLY_BLUE,
+    PLY_ALPHA,   /* reported only */
     PLY_TEXTURE, /* number of a face's texture */
     PLY_SCALARS, /* the roles above are scalars of a vertex or, from PLY_RED on, of a face */
     PLY_CORNERS, /* the index list of a face or strip */
@@ -117,7 +118,8 @@ typedef struct ply_piece {
     uint64_t unusable;                  /* triangles of the range that got no corners */
     problem_list problems;              /* line numbers are those of the file */
     bool bad_position, bad_normal, bad_texcoord;
-    kd_status status; /* KD_ERROR_MEMORY if its thread ran out of memory */
+    uint64_t transparent; /* vertices with an alpha below that of opaque ones */
+    kd_status status;     /* KD_ERROR_MEMORY if its thread ran out of memory */
 } ply_piece;
 
 typedef struct ply_file {

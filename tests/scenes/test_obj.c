@@ -58,7 +58,8 @@ static void test_equivalent_spellings(void **state) {
 #define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
 
 /* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
-   triangulated. Groups are independent of each other and of flat faces. vn takes precedence. */
+   triangulated. Groups are independent of each other and of flat faces. The vn of a face takes
+   precedence. */
 static void test_smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
@@ -96,8 +97,12 @@ static void test_smoothing_groups_make_normals(void **state) {
     mesh_close(&read);
     assert_int_equal(
         read_text(&read, &problems, CUBE "vn 0 0 1\ns 1\nf 4 3 2 1\nf 5//1 6//1 7//1\n"), KD_OK);
-    assert_int_equal(read.normal_count, 1);
-    assert_int_equal(read.normal_indices[0], KD_NONE);
+    /* faces without normals are smoothed, the others keep theirs */
+    assert_int_equal(read.normal_count, 5);
+    for (uint32_t i = 0; i < 3; ++i) {
+        assert_true(read.normals[read.normal_indices[i]].z == -1);
+        assert_int_equal(read.normal_indices[6 + i], 0);
+    }
     mesh_close(&read);
     assert_int_equal(
         read_text(&read, &problems, "v 0 0 0\nv 1 0 0\nv nan 1 0\ns 1\nf 1 2 3\nf 1 2 1\n"), KD_OK);
