@@ -1,4 +1,4 @@
-"""Point clouds: normals, clustering, registration and downsampling.
+"""Point clouds: normals, clustering, outliers, registration and downsampling.
 
 Points may be arrays of PyTorch, CuPy or JAX, on a CUDA device, too. The neighbour search then runs
 on that device, the rest in float64 by NumPy (`farthest_points`: by the framework, on the device),
@@ -177,6 +177,90 @@ def _rows_within(tree, x, eps, rows):
         some = rows[begin:begin + ROWS]
         offsets, ids, _ = tree.within(np.ascontiguousarray(x[some]), eps, distances=False)
         yield some, offsets.astype(np.int64), ids
+
+
+def statistical_outliers(x, k=20, ratio=2.0, *, device="auto") -> np.ndarray:
+    """Find the points that are far from their neighbours in comparison with all points.
+
+    A point is an outlier if the mean distance to its k nearest points, of which it is the first
+    itself, exceeds the mean of all points by more than `ratio` standard deviations (with n - 1 in
+    the denominator). Where all of these are equal, no point is an outlier; otherwise the mask is
+    that of Open3D's `remove_statistical_outlier` for points at different positions.
+
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    k : int, optional
+        Points per neighbourhood, including the point itself.
+    ratio : float, optional
+        Standard deviations above the mean; smaller finds more outliers.
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
+
+    Returns
+    -------
+    array of bool, (n,)
+        True for outliers.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+
+    Examples
+    --------
+    >>> x = np.array([[0.], [1.], [2.], [3.], [4.], [30.]])
+    >>> statistical_outliers(x, k=3, ratio=1)
+    array([False, False, False, False, False,  True])
+    """
+    x, device, back = brought(x, device)
+    x, k, ratio = scalar_array(x, "x"), whole(k, "k", 1), not_negative(ratio, "ratio")
+    n, mean = len(x), np.empty(len(x))
+    tree, k = Points(x, device=device), min(k, len(x))
+    for begin in range(0, n, ROWS):
+        dist2 = tree.nearest(x[begin:begin + ROWS], k)[1]
+        mean[begin:begin + ROWS] = np.sqrt(dist2.astype(np.float64)).mean(1)
+    if n < 2:
+        return back(np.zeros(n, bool))
+    return back(mean > mean.mean() + ratio * mean.std(ddof=1))
+
+
+def radius_outliers(x, radius, min_neighbors, *, device="auto") -> np.ndarray:
+    """Find the points with fewer than a number of other points within a radius.
+
+    The mask is that of Open3D's `remove_radius_outlier(min_neighbors, radius)`.
+
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    radius : float
+        In the unit of `x`.
+    min_neighbors : int
+        Other points that a point needs within `radius`.
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
+
+    Returns
+    -------
+    array of bool, (n,)
+        True for outliers.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+
+    Examples
+    --------
+    >>> radius_outliers(np.array([[0.], [1.], [2.], [9.]]), 1.5, 1)
+    array([False, False, False,  True])
+    """
+    x, device, back = brought(x, device)
+    x, radius = scalar_array(x, "x"), not_negative(radius, "radius")
+    least = whole(min_neighbors, "min_neighbors", 0)
+    tree = Points(x, device=device)
+    counts = [tree.count_within(x[i:i + ROWS], radius) for i in range(0, len(x), ROWS)]
+    return back(np.concatenate(counts or [np.empty(0, np.int64)]) <= least)
 
 
 class Registration(NamedTuple):

@@ -498,7 +498,7 @@ class KDTree:
 
     # --- beyond SciPy ----------------------------------------------------------------------------
 
-    def query_radius(self, x, r, p=2.0) -> tuple:
+    def query_radius(self, x, r, p=2.0, output_type="rows") -> Any:
         """Find all points within a radius of each query, as compressed sparse rows. Not in SciPy.
 
         Parameters
@@ -509,6 +509,11 @@ class KDTree:
             Search radius, of all queries or of each.
         p : float, optional
             Norm, from 1 to infinity.
+
+        output_type : {"rows", "distance", "connectivity"}, optional
+            "rows": the three arrays below. Otherwise a `scipy.sparse.csr_array` (q, n), with the
+            distances, also those of 0, or with ones; its columns are the indices, or `ids`, of the
+            points. The entries of a row are in the order of the rows.
 
         Returns
         -------
@@ -523,10 +528,20 @@ class KDTree:
         >>> tree = KDTree(np.array([[0., 0.], [1., 0.]]))
         >>> tree.query_radius(np.array([[0.25, 0.]]), 1.)
         (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
+        >>> tree.query_radius(np.array([[0.25, 0.]]), 1., output_type="distance").toarray()
+        array([[0.25, 0.75]])
         """
+        if output_type not in ("rows", "distance", "connectivity"):
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"rows\", \"distance\" or \"connectivity\"")
         x, shape = self._places(x)
         offsets, ids, found = self._within(x, _radii(r, 0, shape), _norm(p), True, True)
-        return offsets, self._named(ids), found
+        ids = self._named(ids)
+        if output_type == "rows":
+            return offsets, ids, found
+        import scipy.sparse
+
+        values = found if output_type == "distance" else np.ones(len(ids))
+        return scipy.sparse.csr_array((values, ids, offsets), shape=(len(x), self._ids_end()))
 
     def update(self, data, ids=None) -> None:
         """Rebuild the tree from other points, with the same options. Not in SciPy.
