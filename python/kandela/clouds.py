@@ -8,7 +8,7 @@ the CPU.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def _three(x, name="x"):
     return x
 
 
-def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
+def normals(x: Any, k: int = 16, toward: Any = None, *, device: str = "auto") -> np.ndarray:
     """Estimate normals as the direction of least variance of the k nearest points.
 
     Parameters
@@ -99,7 +99,7 @@ def _join(parent, a, b):
         np.minimum.at(parent, high[apart], low[apart])
 
 
-def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
+def dbscan(x: Any, eps: float, min_samples: int = 5, *, device: str = "auto") -> np.ndarray:
     """Cluster points by density (Ester et al. 1996), with the labels of scikit-learn.
 
     A point with at least min_samples points within eps, including itself, is a core point. Core
@@ -179,7 +179,7 @@ def _rows_within(tree, x, eps, rows):
         yield some, offsets.astype(np.int64), ids
 
 
-def statistical_outliers(x, k=20, ratio=2.0, *, device="auto") -> np.ndarray:
+def statistical_outliers(x: Any, k: int = 20, ratio: float = 2.0, *, device: str = "auto") -> np.ndarray:
     """Find the points that are far from their neighbours in comparison with all points.
 
     A point is an outlier if the mean distance to its k nearest points, of which it is the first
@@ -225,7 +225,7 @@ def statistical_outliers(x, k=20, ratio=2.0, *, device="auto") -> np.ndarray:
     return back(mean > mean.mean() + ratio * mean.std(ddof=1))
 
 
-def radius_outliers(x, radius, min_neighbors, *, device="auto") -> np.ndarray:
+def radius_outliers(x: Any, radius: float, min_neighbors: int, *, device: str = "auto") -> np.ndarray:
     """Find the points with fewer than a number of other points within a radius.
 
     The mask is that of Open3D's `remove_radius_outlier(min_neighbors, radius)`.
@@ -294,8 +294,8 @@ def _to_planes(a, b, n):
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross, step[3:]
 
 
-def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
-        target_normals=None, device="auto") -> Registration:
+def icp(source: Any, target: Any, *, max_distance: float = np.inf, iterations: int = 50,
+        tolerance: float = 1e-9, plane: bool = False, target_normals: Any = None, device: str = "auto") -> Registration:
     """Align `source` with `target` by iterative closest points (Besl and McKay 1992).
 
     Parameters
@@ -361,7 +361,7 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
     return Registration(rotation, translation, rms, int(near.sum()), done)
 
 
-def farthest_points(x, count, start=0) -> np.ndarray:
+def farthest_points(x: Any, count: int, start: int = 0) -> np.ndarray:
     """Choose points by farthest point sampling: each is as far as possible from those before.
 
     Parameters
@@ -407,7 +407,7 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     return framework(x).of_host(x, chosen)
 
 
-def voxel_downsample(x, size, *, origin=None) -> np.ndarray:
+def voxel_downsample(x: Any, size: float, *, origin: Any = None) -> np.ndarray:
     """Replace the points in each cube of a grid by their mean.
 
     Parameters

@@ -8,6 +8,8 @@ device.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .arrays import brought
@@ -77,7 +79,7 @@ def _edges(clouds, neighbours, centres, flow):
     return clouds.back(np.stack(pair).astype(np.int64))
 
 
-def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarray:
+def knn_graph(x: Any, k: int, batch: Any = None, loop: bool = False, flow: str = "source_to_target") -> np.ndarray:
     """Connect each point to its k nearest other points, nearest first.
 
     Parameters
@@ -125,7 +127,8 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarr
     return _edges(clouds, ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
 
 
-def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> np.ndarray:
+def radius_graph(x: Any, r: float, batch: Any = None, loop: bool = False, max_neighbors: int | None = 32,
+                 flow: str = "source_to_target") -> np.ndarray:
     """Connect each point to the points within a radius, nearest first.
 
     Parameters
@@ -166,7 +169,7 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
     return _edges(clouds, ids[keep], centres[keep], flow)
 
 
-def knn(x, y, k, batch_x=None, batch_y=None) -> np.ndarray:
+def knn(x: Any, y: Any, k: int, batch_x: Any = None, batch_y: Any = None) -> np.ndarray:
     """Find for each point of y its k nearest points of x, nearest first.
 
     Parameters
@@ -210,7 +213,8 @@ def knn(x, y, k, batch_x=None, batch_y=None) -> np.ndarray:
     return clouds.back(np.stack([rows[keep], ids[keep]]).astype(np.int64))
 
 
-def radius(x, y, r, batch_x=None, batch_y=None, max_num_neighbors=32) -> np.ndarray:
+def radius(x: Any, y: Any, r: float, batch_x: Any = None, batch_y: Any = None,
+           max_num_neighbors: int | None = 32) -> np.ndarray:
     """Find for each point of y the points of x within a radius, nearest first.
 
     Parameters
@@ -249,7 +253,7 @@ def radius(x, y, r, batch_x=None, batch_y=None, max_num_neighbors=32) -> np.ndar
     return clouds.back(np.stack([rows[keep], ids[keep]]).astype(np.int64))
 
 
-def mean_dist2(x, k=3) -> np.ndarray:
+def mean_dist2(x: Any, k: int = 3) -> np.ndarray:
     """Compute the mean squared distance of each point to its k nearest other points.
 
     This is distCUDA2 of the package simple-knn, used to initialise Gaussian splatting.

@@ -9,6 +9,8 @@ Distances are computed in float64; equally distant neighbours are ordered by the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numbers
 
 import numpy as np
@@ -70,7 +72,7 @@ class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
         X = validate_data(self, X, ensure_all_finite=True, accept_sparse="csr", reset=False, order="C")
         return X.astype(np.float64) if isinstance(X, np.ndarray) else None
 
-    def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
+    def kneighbors(self, X: Any = None, n_neighbors: Any = None, return_distance: bool = True) -> Any:
         """Find the nearest neighbours of each query, as scikit-learn's method.
 
         Parameters
@@ -99,7 +101,8 @@ class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
             found, ids = found[~drop].reshape(-1, k), ids[~drop].reshape(-1, k)
         return (found, ids) if return_distance else ids
 
-    def radius_neighbors(self, X=None, radius=None, return_distance=True, sort_results=False):
+    def radius_neighbors(self, X: Any = None, radius: Any = None, return_distance: bool = True,
+                         sort_results: bool = False) -> Any:
         """Find the neighbours of each query within a radius, as scikit-learn's method.
 
         Parameters
@@ -150,7 +153,7 @@ class DBSCAN(sklearn.cluster.DBSCAN):
     array([ 0,  0,  0, -1])
     """
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the points, as scikit-learn's method.
 
         Parameters
