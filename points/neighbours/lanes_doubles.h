@@ -86,8 +86,7 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
     const __m256d bound = _mm256_set1_pd(bound2);
     const double *x = (const double *)leaf->at;
     __m256d sums[VECTORS];
-    uint32_t within = 0;
-    (void)bound_id;
+    uint32_t within = 0, equal = 0;
     for (int v = 0; v < VECTORS; ++v) {
         const __m256d d = _mm256_sub_pd(_mm256_set1_pd(query[0]), _mm256_load_pd(x + v * LANES));
         sums[v] = _mm256_mul_pd(d, d);
@@ -110,6 +109,14 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
         _mm256_store_pd(dist2 + v * LANES, sums[v]);
         within |= (uint32_t)_mm256_movemask_pd(_mm256_cmp_pd(sums[v], bound, _CMP_LE_OQ))
                   << v * LANES;
+    }
+    if (!within) return 0;
+    for (int v = 0; v < VECTORS; ++v)
+        equal |= (uint32_t)_mm256_movemask_pd(_mm256_cmp_pd(sums[v], bound, _CMP_EQ_OQ))
+                 << v * LANES;
+    for (; equal; equal &= equal - 1) {
+        const int i = __builtin_ctz(equal);
+        if (leaf->id[i] > bound_id) within &= ~(1u << i);
     }
     return within;
 }

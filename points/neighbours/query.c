@@ -183,6 +183,20 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
     for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(keys[j]);
 }
 
+/* Stores results of doubles, or of a walk, likewise. */
+static void put_list(const query_work *work, uint64_t at, const neighbour_nd *list,
+                     uint32_t count) {
+    const uint32_t *renamed = work->target->renamed;
+    uint32_t *ids = work->rows.ids;
+    const bool is_double = work->queries->points.scalar == POINT_DOUBLE;
+    double *wide = is_double ? (double *)work->rows.dist2 : NULL;
+    float *dist2 = is_double ? NULL : (float *)work->rows.dist2;
+    for (uint32_t j = 0; ids && j < count; ++j) ids[at + j] = list[j].id;
+    for (uint32_t j = 0; ids && renamed && j < count; ++j) ids[at + j] = renamed[ids[at + j]];
+    for (uint32_t j = 0; wide && j < count; ++j) wide[at + j] = list[j].dist2;
+    for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = (float)list[j].dist2;
+}
+
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
 static uint32_t find_row(const query_work *work, const query_row_request *query, void *scratch,
@@ -205,8 +219,7 @@ static uint32_t find_row(const query_work *work, const query_row_request *query,
         put_keys(work, at, (const uint64_t *)scratch, count);
         return count;
     }
-    const neighbour_nd *list = (const neighbour_nd *)scratch;
-    for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, list[j].id, list[j].dist2);
+    put_list(work, at, (const neighbour_nd *)scratch, count);
     return count;
 }
 
@@ -252,6 +265,13 @@ static bool scratch_grow(query_scratch *scratch, query_work *work, uint64_t need
     return true;
 }
 
+static bool same_place(const point_array *points, uint64_t a, uint64_t b) {
+    const void *x = point_array_at(points, a), *y = point_array_at(points, b);
+    const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
+    const uint32_t *first = (const uint32_t *)x, *second = (const uint32_t *)y; /* mostly unequal */
+    return first[0] == second[0] && memcmp(x, y, bytes) == 0;
+}
+
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
 static bool answer_again(query_work *work, const query_row_request *query, query_scratch *scratch) {
@@ -260,9 +280,7 @@ static bool answer_again(query_work *work, const query_row_request *query, query
         work->queries->bounds2)
         return false;
     const query_row_request last = scratch->last;
-    const bool again = last.row != UINT64_MAX &&
-                       memcmp(point_array_at(points, query->at), point_array_at(points, last.at),
-                              points->dims * point_scalar_bytes(points->scalar)) == 0;
+    const bool again = last.row != UINT64_MAX && same_place(points, query->at, last.at);
     scratch->last = *query;
     if (!again) return false;
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);

@@ -10,10 +10,11 @@ Examples
 """
 
 from ._c import kd_version as _version
-from .clouds import dbscan, farthest_points, icp, normals, voxel_downsample
+from .clouds import (dbscan, farthest_points, icp, normals, radius_outliers, statistical_outliers,
+                     voxel_downsample)
 from .errors import (CheckError, DeviceError, InputError, Interrupted, KandelaError, OutOfMemory,
                      RunError, UsageError)
-from .graphs import knn_graph, mean_dist2, radius_graph
+from .graphs import knn, knn_graph, mean_dist2, radius, radius_graph
 from .kdtree import KDTree
 from .machine import Device, builders, devices, get_num_threads, set_num_threads
 from .mesh import Hits, Nearest, TriangleMesh
@@ -22,9 +23,9 @@ from .scenes import Photons, Picture, Scene, load_scene, photons, render
 
 __version__ = _version()
 __all__ = [
-    "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "mean_dist2",
+    "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "knn", "radius", "mean_dist2",
     "Hits", "Nearest", "Scene", "Picture", "Photons", "load_scene", "render", "photons", "normals",
-    "dbscan", "icp", "farthest_points", "voxel_downsample",
+    "dbscan", "icp", "farthest_points", "voxel_downsample", "statistical_outliers", "radius_outliers",
     "Device", "devices", "builders", "set_num_threads", "get_num_threads", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
     "CheckError", "Interrupted",
 ]

@@ -1,4 +1,4 @@
-"""Point clouds: normals, clustering, registration and downsampling.
+"""Point clouds: normals, clustering, outliers, registration and downsampling.
 
 Points may be arrays of PyTorch, CuPy or JAX, on a CUDA device, too. The neighbour search then runs
 on that device, the rest in float64 by NumPy (`farthest_points`: by the framework, on the device),
@@ -8,7 +8,7 @@ the CPU.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def _three(x, name="x"):
     return x
 
 
-def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
+def normals(x: Any, k: int = 16, toward: Any = None, *, device: str = "auto") -> np.ndarray:
     """Estimate normals as the direction of least variance of the k nearest points.
 
     Parameters
@@ -99,7 +99,7 @@ def _join(parent, a, b):
         np.minimum.at(parent, high[apart], low[apart])
 
 
-def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
+def dbscan(x: Any, eps: float, min_samples: int = 5, *, device: str = "auto") -> np.ndarray:
     """Cluster points by density (Ester et al. 1996), with the labels of scikit-learn.
 
     A point with at least min_samples points within eps, including itself, is a core point. Core
@@ -179,6 +179,90 @@ def _rows_within(tree, x, eps, rows):
         yield some, offsets.astype(np.int64), ids
 
 
+def statistical_outliers(x: Any, k: int = 20, ratio: float = 2.0, *, device: str = "auto") -> np.ndarray:
+    """Find the points that are far from their neighbours in comparison with all points.
+
+    A point is an outlier if the mean distance to its k nearest points, of which it is the first
+    itself, exceeds the mean of all points by more than `ratio` standard deviations (with n - 1 in
+    the denominator). Where all of these are equal, no point is an outlier; otherwise the mask is
+    that of Open3D's `remove_statistical_outlier` for points at different positions.
+
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    k : int, optional
+        Points per neighbourhood, including the point itself.
+    ratio : float, optional
+        Standard deviations above the mean; smaller finds more outliers.
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
+
+    Returns
+    -------
+    array of bool, (n,)
+        True for outliers.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+
+    Examples
+    --------
+    >>> x = np.array([[0.], [1.], [2.], [3.], [4.], [30.]])
+    >>> statistical_outliers(x, k=3, ratio=1)
+    array([False, False, False, False, False,  True])
+    """
+    x, device, back = brought(x, device)
+    x, k, ratio = scalar_array(x, "x"), whole(k, "k", 1), not_negative(ratio, "ratio")
+    n, mean = len(x), np.empty(len(x))
+    tree, k = Points(x, device=device), min(k, len(x))
+    for begin in range(0, n, ROWS):
+        dist2 = tree.nearest(x[begin:begin + ROWS], k)[1]
+        mean[begin:begin + ROWS] = np.sqrt(dist2.astype(np.float64)).mean(1)
+    if n < 2:
+        return back(np.zeros(n, bool))
+    return back(mean > mean.mean() + ratio * mean.std(ddof=1))
+
+
+def radius_outliers(x: Any, radius: float, min_neighbors: int, *, device: str = "auto") -> np.ndarray:
+    """Find the points with fewer than a number of other points within a radius.
+
+    The mask is that of Open3D's `remove_radius_outlier(min_neighbors, radius)`.
+
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    radius : float
+        In the unit of `x`.
+    min_neighbors : int
+        Other points that a point needs within `radius`.
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
+
+    Returns
+    -------
+    array of bool, (n,)
+        True for outliers.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+
+    Examples
+    --------
+    >>> radius_outliers(np.array([[0.], [1.], [2.], [9.]]), 1.5, 1)
+    array([False, False, False,  True])
+    """
+    x, device, back = brought(x, device)
+    x, radius = scalar_array(x, "x"), not_negative(radius, "radius")
+    least = whole(min_neighbors, "min_neighbors", 0)
+    tree = Points(x, device=device)
+    counts = [tree.count_within(x[i:i + ROWS], radius) for i in range(0, len(x), ROWS)]
+    return back(np.concatenate(counts or [np.empty(0, np.int64)]) <= least)
+
+
 class Registration(NamedTuple):
     """Result of `icp`: target is approximately rotation @ source + translation."""
 
@@ -210,8 +294,8 @@ def _to_planes(a, b, n):
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross, step[3:]
 
 
-def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
-        target_normals=None, device="auto") -> Registration:
+def icp(source: Any, target: Any, *, max_distance: float = np.inf, iterations: int = 50,
+        tolerance: float = 1e-9, plane: bool = False, target_normals: Any = None, device: str = "auto") -> Registration:
     """Align `source` with `target` by iterative closest points (Besl and McKay 1992).
 
     Parameters
@@ -277,7 +361,7 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
     return Registration(rotation, translation, rms, int(near.sum()), done)
 
 
-def farthest_points(x, count, start=0) -> np.ndarray:
+def farthest_points(x: Any, count: int, start: int = 0) -> np.ndarray:
     """Choose points by farthest point sampling: each is as far as possible from those before.
 
     Parameters
@@ -323,7 +407,7 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     return framework(x).of_host(x, chosen)
 
 
-def voxel_downsample(x, size, *, origin=None) -> np.ndarray:
+def voxel_downsample(x: Any, size: float, *, origin: Any = None) -> np.ndarray:
     """Replace the points in each cube of a grid by their mean.
 
     Parameters

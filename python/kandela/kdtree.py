@@ -120,8 +120,9 @@ class KDTree:
                                      "use kandela.Points(x).level_order() for the whole tree")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
-                 boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
+    def __init__(self, data: Any, leafsize: int = 16, compact_nodes: bool = True, copy_data: bool = False,
+                 balanced_tree: bool = True, boxsize: Any = None, *, device: str = "auto",
+                 builder: str = "auto", split: str = "widest", ids: Any = None) -> None:
         if not is_foreign(data) and np.iscomplexobj(data):
             raise TypeError("KDTree does not work with complex data")
         if is_foreign(data) and framework(data).on_device(data):
@@ -205,7 +206,8 @@ class KDTree:
 
     # --- SciPy's queries -------------------------------------------------------------------------
 
-    def query(self, x, k=1, eps=0, p=2, distance_upper_bound=np.inf, workers=1) -> tuple:
+    def query(self, x: Any, k: Any = 1, eps: float = 0, p: float = 2, distance_upper_bound: float = np.inf,
+              workers: int = 1) -> tuple[Any, ...]:
         """Find the k nearest neighbours of each query.
 
         Parameters
@@ -290,8 +292,8 @@ class KDTree:
         shape = shape if squeezed else shape + (len(ranks),)
         return found.reshape(shape), ids.reshape(shape)
 
-    def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
-                         return_length=False) -> Any:
+    def query_ball_point(self, x: Any, r: Any, p: float = 2.0, eps: float = 0, workers: int = 1,
+                         return_sorted: Any = None, return_length: bool = False) -> Any:
         """Find all points within a radius of each query.
 
         Parameters
@@ -339,7 +341,7 @@ class KDTree:
             lists[i] = row
         return lists.reshape(shape)
 
-    def query_ball_tree(self, other, r, p=2.0, eps=0) -> list:
+    def query_ball_tree(self, other: Any, r: Any, p: float = 2.0, eps: float = 0) -> list[Any]:
         """Find, for each point of this tree, all points of another tree within a radius.
 
         Parameters
@@ -367,7 +369,7 @@ class KDTree:
         offsets, ids = other._within(self._as(other), _radii(r, eps, (self.n,)), _norm(p))[:2]
         return _c.row_lists(offsets, other._named(ids), True)
 
-    def query_pairs(self, r, p=2.0, eps=0, output_type="set") -> Any:
+    def query_pairs(self, r: Any, p: float = 2.0, eps: float = 0, output_type: str = "set") -> Any:
         """Find all pairs i < j of points within a distance of each other. Of a pair of `ids`, the
         smaller comes first.
 
@@ -405,7 +407,8 @@ class KDTree:
             pairs = np.sort(self._named(pairs), 1)
         return pairs if output_type == "ndarray" else set(zip(pairs[:, 0].tolist(), pairs[:, 1].tolist()))
 
-    def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True) -> Any:
+    def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: Any = None,
+                        cumulative: bool = True) -> Any:
         """Count the pairs of one point of each tree within given distances.
 
         Parameters
@@ -455,7 +458,8 @@ class KDTree:
             out = np.rint(out).astype(np.intp)
         return out[0] if np.ndim(r) == 0 else out
 
-    def sparse_distance_matrix(self, other, max_distance, p=2.0, output_type="dok_matrix") -> Any:
+    def sparse_distance_matrix(self, other: Any, max_distance: Any, p: float = 2.0,
+                               output_type: str = "dok_matrix") -> Any:
         """Compute the distances of all pairs of one point of each tree within a distance.
 
         Parameters
@@ -498,7 +502,7 @@ class KDTree:
 
     # --- beyond SciPy ----------------------------------------------------------------------------
 
-    def query_radius(self, x, r, p=2.0) -> tuple:
+    def query_radius(self, x: Any, r: Any, p: float = 2.0, output_type: str = "rows") -> Any:
         """Find all points within a radius of each query, as compressed sparse rows. Not in SciPy.
 
         Parameters
@@ -509,6 +513,11 @@ class KDTree:
             Search radius, of all queries or of each.
         p : float, optional
             Norm, from 1 to infinity.
+
+        output_type : {"rows", "distance", "connectivity"}, optional
+            "rows": the three arrays below. Otherwise a `scipy.sparse.csr_array` (q, n), with the
+            distances, also those of 0, or with ones; its columns are the indices, or `ids`, of the
+            points. The entries of a row are in the order of the rows.
 
         Returns
         -------
@@ -523,12 +532,22 @@ class KDTree:
         >>> tree = KDTree(np.array([[0., 0.], [1., 0.]]))
         >>> tree.query_radius(np.array([[0.25, 0.]]), 1.)
         (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
+        >>> tree.query_radius(np.array([[0.25, 0.]]), 1., output_type="distance").toarray()
+        array([[0.25, 0.75]])
         """
+        if output_type not in ("rows", "distance", "connectivity"):
+            raise ValueError(f"`output_type` is {output_type!r}; expected \"rows\", \"distance\" or \"connectivity\"")
         x, shape = self._places(x)
         offsets, ids, found = self._within(x, _radii(r, 0, shape), _norm(p), True, True)
-        return offsets, self._named(ids), found
+        ids = self._named(ids)
+        if output_type == "rows":
+            return offsets, ids, found
+        import scipy.sparse
 
-    def update(self, data, ids=None) -> None:
+        values = found if output_type == "distance" else np.ones(len(ids))
+        return scipy.sparse.csr_array((values, ids, offsets), shape=(len(x), self._ids_end()))
+
+    def update(self, data: Any, ids: Any = None) -> None:
         """Rebuild the tree from other points, with the same options. Not in SciPy.
 
         Parameters
@@ -546,7 +565,7 @@ class KDTree:
         """
         self.__init__(data, self.leafsize, boxsize=self.boxsize, ids=ids, **self._given)
 
-    def save(self, path) -> None:
+    def save(self, path: Any) -> None:
         """Write the tree to a file with a checksum, which `KDTree.load` reads. Not in SciPy.
 
         The file holds the points and their ids, without boxsize; `kandela.Points.load` reads it, too.
@@ -571,7 +590,7 @@ class KDTree:
         (self._points if self._ids is None else Points(self.data, ids=self._ids, **self._given)).save(path)
 
     @classmethod
-    def load(cls, path, boxsize=None, *, device="auto") -> KDTree:
+    def load(cls, path: Any, boxsize: Any = None, *, device: str = "auto") -> KDTree:
         """Build the tree of the points in a file that `save`, or `Points.save`, wrote. Not in SciPy.
 
         Parameters

@@ -90,7 +90,7 @@ class TriangleMesh:
     (1.0, 0)
     """
 
-    def __init__(self, vertices, faces=None, *, device="auto", builder="auto"):
+    def __init__(self, vertices: Any, faces: Any = None, *, device: str = "auto", builder: str = "auto") -> None:
         row = framework(vertices)
         if not is_foreign(vertices):
             vertices = np.asarray(vertices)
@@ -213,7 +213,7 @@ class TriangleMesh:
         a, b, c = self._corners().transpose(1, 0, 2)
         return float((a * np.cross(b, c)).sum() / 6)
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, Any]:
         """Return statistics of the tree.
 
         Returns
@@ -296,7 +296,8 @@ class TriangleMesh:
                              f"{self._sizes[1]} triangles")
         return (hits.triangle == ignore.astype(np.uint32)) & named
 
-    def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, ignore=None, stream=None) -> Hits:
+    def intersect(self, origins: Any, directions: Any, tmin: Any = 0.0, tmax: Any = np.inf, *,
+                  ignore: Any = None, stream: Any = None) -> Hits:
         """Find the closest hit of each ray.
 
         Parameters
@@ -341,7 +342,8 @@ class TriangleMesh:
             old[again] = new
         return hits
 
-    def occluded(self, origins, directions, tmin=0.0, tmax=np.inf, *, ignore=None, stream=None) -> Any:
+    def occluded(self, origins: Any, directions: Any, tmin: Any = 0.0, tmax: Any = np.inf, *,
+                 ignore: Any = None, stream: Any = None) -> Any:
         """Test whether each ray hits any triangle.
 
         Parameters
@@ -364,7 +366,7 @@ class TriangleMesh:
         rays = self._rays(origins, directions, tmin, tmax)
         return self._cast(rays, origins if is_foreign(origins) else rays, stream, "blocked") != 0
 
-    def hit_points(self, hits, directions) -> tuple:
+    def hit_points(self, hits: Any, directions: Any) -> tuple[Any, ...]:
         """Compute the points of hits, from which secondary rays can start.
 
         Parameters
@@ -433,7 +435,7 @@ class TriangleMesh:
         return np.divide(normals, lengths, out=np.zeros_like(normals),
                          where=lengths > 0).astype(np.float32)
 
-    def closest_point(self, points, max_distance=np.inf) -> Nearest:
+    def closest_point(self, points: Any, max_distance: float = np.inf) -> Nearest:
         """Find the point of the mesh nearest to each query point.
 
         Parameters
@@ -510,7 +512,7 @@ class TriangleMesh:
         _c.kd_triangles_crossings(self._c, points, None, exact)
         return np.where(np.isfinite(points).all(1), exact, np.nan)
 
-    def signed_distance(self, points, sign="winding") -> Any:
+    def signed_distance(self, points: Any, sign: str = "winding") -> Any:
         """Compute the distance of each point to the mesh, negative inside.
 
         Parameters
@@ -545,7 +547,7 @@ class TriangleMesh:
         distance[~np.isfinite(points).all(1)] = np.nan
         return np.where(self._inside(points, sign), -distance, distance)
 
-    def winding_number(self, points, accuracy=3.0) -> Any:
+    def winding_number(self, points: Any, accuracy: float = 3.0) -> Any:
         """Compute the generalised winding number of the mesh about each point (Jacobson et al.
         2013).
 
@@ -582,7 +584,7 @@ class TriangleMesh:
             raise ValueError(f"`accuracy` is {accuracy}; expected 1 to inf")
         return self._winding(self._relative(framework(points), vectors(points, "points")), accuracy)
 
-    def contains(self, points, sign="winding") -> Any:
+    def contains(self, points: Any, sign: str = "winding") -> Any:
         """Test whether each point is inside of the mesh, whichever way its faces are wound.
 
         Parameters
@@ -616,7 +618,7 @@ class TriangleMesh:
             return row.of_host(points, self.contains(row.host(points), sign))
         return self._inside(self._relative(framework(points), vectors(points, "points")), sign)
 
-    def sample(self, count, seed=0) -> tuple:
+    def sample(self, count: Any, seed: int = 0) -> tuple[Any, ...]:
         """Sample points uniformly by area.
 
         Parameters
@@ -654,7 +656,7 @@ class TriangleMesh:
         places = u * a[faces] + (1 - u - v) * b[faces] + v * c[faces]
         return (places + self.centre if self._is_far else places.astype(np.float32)), faces
 
-    def save(self, path) -> None:
+    def save(self, path: Any) -> None:
         """Write the tree and its triangles to a file with a checksum, which `TriangleMesh.load`
         reads.
 
@@ -683,7 +685,7 @@ class TriangleMesh:
         _c.kd_triangles_save(self._c, path_text(path))
 
     @classmethod
-    def load(cls, path, *, device="auto") -> TriangleMesh:
+    def load(cls, path: Any, *, device: str = "auto") -> TriangleMesh:
         """Read a tree that `save` wrote.
 
         Parameters

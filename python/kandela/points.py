@@ -16,7 +16,7 @@ from .checks import not_negative, whole
 NO_POINT = np.uint32(_c.KD_NO_POINT)
 
 
-def scalar_array(x, name):
+def scalar_array(x: Any, name: Any) -> Any:
     """Convert an array to the types that the library accepts.
 
     Parameters
@@ -44,7 +44,7 @@ def scalar_array(x, name):
     return np.ascontiguousarray(x)
 
 
-def id_array(ids, count=None):
+def id_array(ids: Any, count: Any = None) -> Any:
     """Return ids as a uint32 array after checking them.
 
     Parameters
@@ -138,7 +138,8 @@ class Points:
     ((1, 8), dtype('float32'))
     """
 
-    def __init__(self, x, *, device="auto", builder="auto", split="widest", ids=None, spread="auto"):
+    def __init__(self, x: Any, *, device: str = "auto", builder: str = "auto", split: str = "widest",
+                 ids: Any = None, spread: str = "auto") -> None:
         options = _c.kd_points_options_default()
         options.device, options.builder = device, builder
         if split not in ("widest", "round-robin"):
@@ -165,7 +166,7 @@ class Points:
         self.n, self.m = _c.kd_points_count(self._c), self._c.dims
         self.dtype = np.dtype(self._c.scalar)
 
-    def update(self, x, ids=None) -> None:
+    def update(self, x: Any, ids: Any = None) -> None:
         """Rebuild the tree from other points, with the same options.
 
         Parameters
@@ -185,7 +186,7 @@ class Points:
         _c.kd_points_update(self._c, self._array(x, ids))
         self._describe()
 
-    def insert(self, x, ids=None) -> int | None:
+    def insert(self, x: Any, ids: Any = None) -> int | None:
         """Insert points. Results are from then on those of a tree built from all current points.
 
         Parameters
@@ -214,7 +215,7 @@ class Points:
         self.n = _c.kd_points_count(self._c)
         return first
 
-    def remove(self, ids) -> None:
+    def remove(self, ids: Any) -> None:
         """Remove the points with the given ids.
 
         Parameters
@@ -250,7 +251,7 @@ class Points:
         """
         _c.kd_points_rebuild(self._c)
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, Any]:
         """Return statistics of the tree.
 
         Returns
@@ -293,8 +294,8 @@ class Points:
             query.radii = framework(radii).plain(radii, self.dtype)
         return query
 
-    def nearest(self, x, k, *, max_radius=np.inf, radii=None, coherent=False, method="auto",
-                out=None, stream=None) -> tuple:
+    def nearest(self, x: Any, k: Any, *, max_radius: float = np.inf, radii: Any = None,
+                coherent: bool = False, method: str = "auto", out: Any = None, stream: Any = None) -> tuple[Any, ...]:
         """Find the k nearest neighbours of each query.
 
         Parameters
@@ -341,7 +342,8 @@ class Points:
         call(self._c, query, k, row.target(ids), row.target(dist2))
         return row.numbers(row.done(x, ids)) if out is None else ids, row.done(x, dist2)
 
-    def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None) -> tuple:
+    def within(self, x: Any, radius: Any, *, coherent: bool = False, method: str = "auto",
+               distances: bool = True, stream: Any = None) -> tuple[Any, ...]:
         """Find all points within a radius of each query, as compressed sparse rows.
 
         Parameters
@@ -385,7 +387,7 @@ class Points:
         _c.kd_points_within(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
         return row.done(x, offsets), row.numbers(row.done(x, ids)), row.done(x, dist2)
 
-    def visit(self, x, radius, call, *, coherent=False, method="auto") -> None:
+    def visit(self, x: Any, radius: Any, call: Any, *, coherent: bool = False, method: str = "auto") -> None:
         """Call a function for each point within a radius of each query, without storing a list.
 
         Parameters
@@ -419,7 +421,7 @@ class Points:
         query = self._query(x, max_radius, radii, coherent, method)
         _c.kd_points_visit(self._c, query, call)
 
-    def count_within(self, x, radius, *, stream=None) -> Any:
+    def count_within(self, x: Any, radius: Any, *, stream: Any = None) -> Any:
         """Count the points within a radius of each query.
 
         Parameters
@@ -446,7 +448,7 @@ class Points:
         _c.kd_points_within_count(self._c, query, offsets)
         return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
 
-    def level_order(self) -> tuple:
+    def level_order(self) -> tuple[Any, ...]:
         """Return a copy of the tree in level order: the children of node i are 2i+1 and 2i+2.
 
         Returns
@@ -467,7 +469,7 @@ class Points:
         _c.kd_points_download(self._c, x, ids, axes)
         return x, ids, axes
 
-    def save(self, path) -> None:
+    def save(self, path: Any) -> None:
         """Write the tree to a file with a checksum, which `Points.load` reads.
 
         Parameters
@@ -490,7 +492,7 @@ class Points:
         _c.kd_points_save(self._c, path_text(path))
 
     @classmethod
-    def load(cls, path, *, device="auto") -> Points:
+    def load(cls, path: Any, *, device: str = "auto") -> Points:
         """Read a tree that `save` wrote.
 
         Parameters
@@ -546,7 +548,7 @@ class Points:
                 file.write(state["file"])
             self.__dict__.update(Points.load(path, device=state["device"]).__dict__)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n
 
     def __repr__(self):

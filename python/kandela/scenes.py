@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import difflib
 import json
 import os
@@ -55,13 +57,13 @@ class Scene:
         for other scenes. Photons are in the coordinates of the scene's files.
     """
 
-    def __init__(self, held, options):
+    def __init__(self, held: Any, options: Any) -> None:
         self._c, self._options = held, options
         self.counts = _c.kd_scene_count(held)
         self.origin = _c.kd_scene_origin(held)
 
     @property
-    def options(self) -> dict:
+    def options(self) -> dict[str, Any]:
         """All rendering options of the scene, by name."""
         return {name: _option(self._options, name) for name, row in _ROWS.items() if not row["alias"]}
 
@@ -87,14 +89,14 @@ class Picture:
         True if `progress` ended the rendering; the image is then the partial result.
     """
 
-    def __init__(self, held, exposure, tonemap):
+    def __init__(self, held: Any, exposure: Any, tonemap: Any) -> None:
         self._c, self._exposure, self._tonemap = held, exposure, tonemap
         self.width, self.height = _c.kd_image_width(held), _c.kd_image_height(held)
         self.samples = _c.kd_image_samples(held)  #: smallest number of any pixel
         self.hash = _c.kd_image_hash(held)  #: hash of the bits of rgb
         self.interrupted = held.interrupted  #: True: a partial result, ended by `progress`
 
-    def channel(self, name) -> np.ndarray:
+    def channel(self, name: Any) -> np.ndarray:
         """Return one channel as an array.
 
         Parameters
@@ -149,7 +151,7 @@ class Picture:
         """Albedo of the visible surfaces."""
         return self._three(("Albedo.R", "Albedo.G", "Albedo.B"))
 
-    def save(self, path, exposure=None, tonemap=None) -> None:
+    def save(self, path: Any, exposure: Any = None, tonemap: Any = None) -> None:
         """Write the image in the format of the suffix.
 
         Parameters
@@ -200,8 +202,8 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0, clip=None, frame=1,
-               frame_rate=24) -> Scene:
+def load_scene(source: Any, folder: Any = None, *, allow_outside: bool = False, max_texture_memory: int = 0,
+               clip: Any = None, frame: float = 1, frame_rate: float = 24) -> Scene:
     """Load a scene from a file, or create one from a description in memory.
 
     Parameters
@@ -303,7 +305,7 @@ def _taken(scene, options, what):
     return scene, taken
 
 
-def render(scene, *, progress=None, **options) -> Picture:
+def render(scene: Any, *, progress: Any = None, **options: Any) -> Picture:
     """Render a scene to an image.
 
     Parameters
@@ -376,7 +378,7 @@ class Photons:
         For each map: stored, emitted (paths), watts (emitted power), complete.
     """
 
-    def __init__(self, held):
+    def __init__(self, held: Any) -> None:
         self._c = held
         self.indirect, self.caustic, self.media = (
             _c.kd_photons_list(held, i).view(PHOTON).reshape(-1) for i in range(3))
@@ -384,7 +386,7 @@ class Photons:
         self.counts = {name: _c.kd_photons_count(held, i)
                        for i, name in enumerate(("indirect", "caustic", "media"))}
 
-    def save(self, path) -> None:
+    def save(self, path: Any) -> None:
         """Write a file (.kdp) that `render(..., photon_map=path)` and `kandela photons` accept.
 
         Examples
@@ -398,7 +400,7 @@ class Photons:
                 f"{len(self.media)} in media>")
 
 
-def photons(scene, *, progress=None, **options) -> Photons:
+def photons(scene: Any, *, progress: Any = None, **options: Any) -> Photons:
     """Emit the photons of a scene. They are the same for any number of threads.
 
     Parameters

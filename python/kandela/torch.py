@@ -8,6 +8,8 @@ tensors.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from . import graphs
@@ -15,7 +17,7 @@ from .mesh import TriangleMesh
 from .points import Points
 
 
-def nearest(query, x, k, *, max_radius=float("inf"), tree=None) -> tuple:
+def nearest(query: Any, x: Any, k: Any, *, max_radius: float = float("inf"), tree: Any = None) -> tuple[Any, ...]:
     """Compute squared distances to the k nearest neighbours, with gradients.
 
     Parameters
@@ -53,7 +55,7 @@ def nearest(query, x, k, *, max_radius=float("inf"), tree=None) -> tuple:
     return torch.where(there, dist2, torch.full_like(dist2, float("inf"))), numbers
 
 
-def chamfer_distance(a, b) -> torch.Tensor:
+def chamfer_distance(a: Any, b: Any) -> torch.Tensor:
     """Compute the chamfer distance of two point sets, with gradients.
 
     It is the mean squared distance of the points of each set to the nearest of the other, summed
@@ -80,7 +82,7 @@ def chamfer_distance(a, b) -> torch.Tensor:
     return nearest(a, b, 1)[0].mean() + nearest(b, a, 1)[0].mean()
 
 
-def mesh_distance2(points, vertices, faces) -> torch.Tensor:
+def mesh_distance2(points: Any, vertices: Any, faces: Any) -> torch.Tensor:
     """Compute squared distances of points to a mesh, with gradients to points and vertices.
 
     Parameters
@@ -117,7 +119,7 @@ def mesh_distance2(points, vertices, faces) -> torch.Tensor:
     return (away * away).sum(-1)
 
 
-def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> torch.Tensor:
+def knn_graph(x: Any, k: Any, batch: Any = None, loop: bool = False, flow: str = "source_to_target") -> torch.Tensor:
     """Connect each point to its k nearest other points, as `kandela.knn_graph`.
 
     Parameters
@@ -139,7 +141,8 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> torch.Te
     return _graph(graphs.knn_graph, x, k, batch, loop=loop, flow=flow)
 
 
-def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> torch.Tensor:
+def radius_graph(x: Any, r: Any, batch: Any = None, loop: bool = False, max_neighbors: int | None = 32,
+                 flow: str = "source_to_target") -> torch.Tensor:
     """Connect each point to the points within a radius, as `kandela.radius_graph`.
 
     Parameters

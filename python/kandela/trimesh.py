@@ -11,6 +11,8 @@ triangles are hit at the same t, as at an edge, only one is reported.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from trimesh import caching, util
 from trimesh.ray.ray_util import contains_points
@@ -41,7 +43,8 @@ class RayMeshIntersector:
     [[0.1, 0.2, 0.5], [0.1, 0.2, -0.5]]
     """
 
-    def __init__(self, geometry, scale_to_box=True, *, device="auto", builder="auto"):
+    def __init__(self, geometry: Any, scale_to_box: bool = True, *, device: str = "auto",
+                 builder: str = "auto") -> None:
         self.mesh, self._given = geometry, {"device": device, "builder": builder}
         self._cache = caching.Cache(id_function=self.mesh.__hash__)
 
@@ -60,8 +63,8 @@ class RayMeshIntersector:
             raise ValueError(f"`origins` has shape {origins.shape} and `directions` {directions.shape}; they must have as many rows")
         return origins.reshape(-1, 3), util.unitize(directions.reshape(-1, 3))
 
-    def intersects_id(self, ray_origins, ray_directions, multiple_hits=True, max_hits=100,
-                      return_locations=False) -> tuple:
+    def intersects_id(self, ray_origins: Any, ray_directions: Any, multiple_hits: bool = True,
+                      max_hits: int = 100, return_locations: bool = False) -> tuple[Any, ...]:
         """Find the faces that each ray hits.
 
         Parameters
@@ -110,7 +113,7 @@ class RayMeshIntersector:
         t = np.where(steep, to_plane / np.where(steep, along, 1), t)
         return origins + directions * t[:, None]
 
-    def intersects_location(self, ray_origins, ray_directions, multiple_hits=True) -> tuple:
+    def intersects_location(self, ray_origins: Any, ray_directions: Any, multiple_hits: bool = True) -> tuple[Any, ...]:
         """Find the locations where rays hit the mesh.
 
         Parameters
@@ -129,20 +132,20 @@ class RayMeshIntersector:
         faces, rays, places = self.intersects_id(ray_origins, ray_directions, multiple_hits, return_locations=True)
         return places, rays, faces
 
-    def intersects_first(self, ray_origins, ray_directions) -> np.ndarray:
+    def intersects_first(self, ray_origins: Any, ray_directions: Any) -> np.ndarray:
         """Return the face that each ray hits first: (n,) int64, -1 for a miss."""
         origins, directions = self._given_rays(ray_origins, ray_directions)
         tree, middle = self._tree
         faces = tree.intersect(origins - middle, directions, tmin=BEFORE).triangle
         return np.where(faces == NO_TRIANGLE, -1, faces.astype(np.int64))
 
-    def intersects_any(self, ray_origins, ray_directions) -> np.ndarray:
+    def intersects_any(self, ray_origins: Any, ray_directions: Any) -> np.ndarray:
         """Return whether each ray hits any face: (n,) bool."""
         origins, directions = self._given_rays(ray_origins, ray_directions)
         tree, middle = self._tree
         return tree.occluded(origins - middle, directions, tmin=BEFORE)
 
-    def contains_points(self, points) -> np.ndarray:
+    def contains_points(self, points: Any) -> np.ndarray:
         """Return whether the mesh contains each point: (n,) bool. By trimesh's ray test if an edge
         belongs to an odd number of faces; else by the parity of crossings, in which faces that
         coincide count each.

@@ -221,6 +221,22 @@ def test_columns_of_larger_arrays_are_points_of_one_dimension():
     np.testing.assert_array_equal(kandela.Points(x[:, None]).nearest(x[3:5, None], 1)[0][:, 0], [3, 4])
 
 
+def test_rows_as_sparse_matrices():
+    x, ids = DRAW.random((80, 3)), DRAW.permutation(200)[:80]
+    tree, queries = KDTree(x), DRAW.random((30, 3))
+    d = np.sqrt(((queries[:, None] - x) ** 2).sum(-1))
+    near = d <= 0.4
+    matrix = tree.query_radius(queries, 0.4, output_type="distance")
+    assert matrix.format == "csr" and matrix.shape == (30, 80)
+    np.testing.assert_allclose(matrix.toarray(), np.where(near, d, 0), rtol=1e-14)
+    np.testing.assert_array_equal(tree.query_radius(queries, 0.4, output_type="connectivity").toarray(), near)
+    assert tree.query_radius(x, 0.0, output_type="distance").nnz == 80  # distances of 0 are entries
+    named = KDTree(x, ids=ids).query_radius(queries, 0.4, output_type="connectivity").toarray()
+    np.testing.assert_array_equal(named[:, ids], near)
+    with pytest.raises(ValueError, match="`output_type`"):
+        tree.query_radius(x, 1.0, output_type="dense")
+
+
 def test_saved_and_pickled_trees_answer_the_same(tmp_path):
     x, q = DRAW.random((100, 3)), DRAW.random((9, 3))
     tree = KDTree(x, ids=np.arange(100) * 2 + 5)
