@@ -14,6 +14,7 @@
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
+#include "scenes/assembly/look.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
@@ -210,6 +211,7 @@ typedef struct render_saving {
     render_result *out;
     double started;
     bool saved; /* the state was written before the end */
+    scene_look look;
     display viewer;
 } render_saving;
 
@@ -223,6 +225,7 @@ static kd_status save_frame(void *context, const frame *frame, const film *film)
     }
     if (!keeping->show) return KD_OK;
     KD_TRY(develop(saving->out, film, frame, saving->started));
+    saving->out->picture.exposed = saving->look.exposed;
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
     return status;
@@ -255,19 +258,36 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
+/* Moves the default camera into a room, and lets in daylight. */
+static kd_status enter_room(scene_look *look, render_trees *trees, scene_view *view, frame *frame,
+                            const scene *scene) {
+    const kd_render_options *options = frame->options;
+    bool changed = false;
+    scene_view room = *view; /* without the ground */
+    room.mesh.triangle_count = look->triangle_count;
+    const bool lit = room_camera_is_room(&room);
+    if (!lit && !(look_may_change(look) && room_camera_needs_lamp(&room))) return KD_OK;
+    frame->view = room_camera(&room, (float)options->width / (float)options->height);
+    frame->view_end = frame->view;
+    log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
+    KD_TRY(scene_look_inside(look, scene, &frame->view, view, !lit, &changed));
+    if (!changed || !frame->device_frame) return KD_OK;
+    const tritree_options build_options = tree_options(options);
+    frame_cuda_remove_scene(frame->device_frame);
+    return frame_cuda_place_scene(frame->device_frame, view, &trees->plain, &build_options, NULL,
+                                  NULL);
+}
+
 /* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
    result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                       film *film, const render_saving *saving, bool camera_is_default) {
+                       film *film, render_saving *saving, const scene *scene) {
     const render_keeping *keeping = saving->keeping;
     ranks *comm = frame->comm;
     KD_TRY(shared_frame_agree(
         comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
-    if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
-        frame->view =
-            room_camera(view, (float)frame->options->width / (float)frame->options->height);
-        log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
-    }
+    if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
+        KD_TRY(shared_frame_agree(comm, enter_room(&saving->look, trees, view, frame, scene)));
     out->view = frame->view;
     const integrator *integrator = frame->integrator;
     if (integrator->identify) KD_TRY(integrator->identify(frame));
@@ -301,6 +321,7 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     if (saving->keeping->display) display_show(&saving->viewer, film, true);
     job_stage_begin(frame->job, "develop", 0);
     const kd_status status = develop(saving->out, film, frame, saving->started);
+    saving->out->picture.exposed = saving->look.exposed;
     job_stage_end(frame->job);
     if (status != KD_OK) return status;
     const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
@@ -311,6 +332,10 @@ static void aim(frame *frame, const scene *scene) {
     frame->view = scene_camera(scene);
     frame->view_end = scene_camera_end(scene);
     frame->moves = scene_camera_moves(scene);
+    const kd_render_options *options = frame->options;
+    if (!scene_camera_is_default(scene) || !look_fits_camera(scene, options)) return;
+    look_camera(&frame->view, scene, (float)options->width / (float)options->height);
+    frame->view_end = frame->view;
 }
 
 /* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
@@ -394,6 +419,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
     memset(&device_frame, 0, sizeof device_frame);
+    memset(&negative, 0, sizeof negative);
+    KD_TRY_GOTO(scene_look_open(&saving.look, scene, options, &frame.view, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
     job_stage_end(job);
@@ -402,7 +429,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_distributed(&frame));
     if (!frame.comm || frame.comm->rank == 0) omissions_report(&view, frame.integrator);
-    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
+    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene);
     if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
@@ -416,6 +443,7 @@ done:
     film_close(&negative);
     tritree_close(&trees.plain);
     instance_trees_close(&trees.instances);
+    scene_look_close(&saving.look);
     job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;

@@ -44,12 +44,21 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 #define PIXEL_FILTER_NAMES(ROW)                                                                    \
     ROW(BOX, "box")                                                                                \
     ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
+#define LOOK_NAMES(ROW) ROW(AUTO, "auto") ROW(STUDIO, "studio") ROW(SKY, "sky") ROW(PLAIN, "plain")
+#define SHOWN_MATERIAL_NAMES(ROW)                                                                  \
+    ROW(OWN, "own")                                                                                \
+    ROW(CLAY, "clay")                                                                              \
+    ROW(PLASTIC, "plastic")                                                                        \
+    ROW(METAL, "metal")                                                                            \
+    ROW(GOLD, "gold") ROW(COPPER, "copper") ROW(GLASS, "glass") ROW(MIRROR, "mirror")
 #define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(DISTRIBUTED, "apart")
 
 /* NULL for an invalid index. */
 const char *integrator_name(int index);
 const char *debug_channel_name(int index);
 const char *pixel_filter_name(int index);
+const char *look_name(int index);
+const char *shown_material_name(int index);
 const char *rank_maps_name(int index);
 
 #ifdef __cplusplus
