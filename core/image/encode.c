@@ -308,6 +308,7 @@ kd_status image_exposure(float *stops, const image *image) {
     *stops = 0;
     KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE,
                "cannot determine the exposure of an image without the channels R, G and B");
+    if (image->exposed) return KD_OK;
     KD_TRY(read_cells(&in));
     qsort(in.cells, in.count, sizeof *in.cells, by_largest);
     double bright = highlight(&in);

@@ -26,6 +26,7 @@ typedef struct image {
     /* origin of the scene (scene_view.h), for positions made of Z; stored as sceneOrigin if not 0
      */
     double scene_origin[3];
+    bool exposed; /* the light suits an exposure of 0 stops, which image_exposure() then gives */
     bool is_cube; /* the six faces of a cube, one below the other: OpenEXR's envmap attribute */
 } image;
 

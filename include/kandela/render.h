@@ -157,6 +157,12 @@ typedef struct kd_render_options {
     float saturation;       /* 1: unchanged; 0: grey */
     char white_balance[24]; /* shown as white: "none"; the light of a temperature, "3200K"; or a
                                colour as of `background` */
+    char look[16];     /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
+                          "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
+                          "auto": "studio" for mesh files by "path" and "direct", else "plain" */
+    char material[16]; /* of all surfaces that emit no light: "own" (in the looks "studio" and "sky"
+                          what has none is clay), "clay", "plastic", "metal", "gold", "copper",
+                          "glass" or "mirror" */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "render/api/omissions.h"
 #include "render/api/plan.h"
+#include "render/api/render_look.h"
 #include "render/api/render_trees.h"
 #include "render/frame/catcher.h"
 #include "render/frame/film.h"
@@ -113,6 +114,7 @@ typedef struct render_saving {
     render_result *out;
     double started;
     bool saved; /* the state was written before the end */
+    render_look look;
     display viewer;
 } render_saving;
 
@@ -126,6 +128,7 @@ static kd_status save_frame(void *context, const frame *frame, const film *film)
     }
     if (!keeping->show) return KD_OK;
     KD_TRY(develop(saving->out, film, frame, saving->started));
+    saving->out->picture.exposed = saving->look.shown.exposed;
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
     return status;
@@ -191,18 +194,22 @@ static kd_status take(render_result *out, frame *frame, film *film) {
 }
 
 /* Replaces scene and trees by those at another frame. */
-static kd_status move_scene(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                            const scene *first, double at) {
+static kd_status move_scene(render_saving *saving, render_trees *trees, scene_view *view,
+                            frame *frame, const scene *first, double at) {
+    render_result *out = saving->out;
     if (frame->device_frame) frame_cuda_remove_scene(frame->device_frame);
     render_trees_close(trees);
+    scene_look_close(&saving->look.shown);
     KD_TRY(scene_open_at(&trees->moved, first, at, frame->job));
     *view = scene_get_view(trees->moved);
     KD_TRY(set_background(&out->background, view, frame->options));
-    return render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job);
+    KD_TRY(scene_look_open(&saving->look.shown, trees->moved, frame->options, &frame->view, view));
+    KD_TRY(render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job));
+    return render_look_move(&saving->look, trees, view, frame);
 }
 
 /* As take, for all samples, in slices at different times (shutter.h). */
-static kd_status take_slices(render_result *out, render_trees *trees, scene_view *view,
+static kd_status take_slices(render_saving *saving, render_trees *trees, scene_view *view,
                              frame *frame, film *film, const scene *first) {
     const kd_render_options *options = frame->options;
     const camera begin = frame->view, end = frame->view_end;
@@ -212,10 +219,10 @@ static kd_status take_slices(render_result *out, render_trees *trees, scene_view
     for (bool over = false; !over && status == KD_OK && film_min_samples(film) < samples;) {
         const shutter_slice slice = shutter_slice_of(options->seed, film_min_samples(film));
         const double at = (double)options->frame + (double)options->shutter * (double)slice.time;
-        if (scene_moves(first)) KD_TRY(move_scene(out, trees, view, frame, first, at));
+        if (scene_moves(first)) KD_TRY(move_scene(saving, trees, view, frame, first, at));
         frame->view = frame->view_end = camera_between(&begin, &end, slice.time);
         frame->sample_end = slice.end;
-        status = take(out, frame, film);
+        status = take(saving->out, frame, film);
         film->resumed = true; /* the next slice continues it */
         over = frame->on_target || film_min_samples(film) < frame_end(frame) ||
                frame_is_over(frame, slice.end);
@@ -257,20 +264,17 @@ static kd_status size_pools(kd_render_options *options, frame *frame, const scen
 /* Builds the trees, prepares the integrator and takes the samples. `options`: those of the frame.
    KD_INTERRUPTED is a normal result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                       film *film, const render_saving *saving, const scene *scene,
+                       film *film, render_saving *saving, const scene *scene,
                        kd_render_options *options) {
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
     KD_TRY(shared_frame_agree(comm, render_trees_open(out, frame->device_frame, trees, view,
                                                       frame->options, frame->job)));
+    if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
+        KD_TRY(shared_frame_agree(
+            comm, render_look_enter_room(&saving->look, trees, view, frame, scene)));
     KD_TRY(size_pools(options, frame, view));
-    if (scene_camera_is_default(scene) && view->instances.count == 0 && room_camera_is_room(view)) {
-        frame->view =
-            room_camera(view, (float)frame->options->width / (float)frame->options->height);
-        frame->view_end = frame->view;
-        log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
-    }
     out->view = frame->view;
     if (frame->integrator->identify) KD_TRY(frame->integrator->identify(frame));
     if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));
@@ -278,7 +282,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, film));
     if (keeping->resume) KD_TRY(shared_frame_resume(comm, frame, film));
     const kd_status status =
-        sliced ? take_slices(out, trees, view, frame, film, scene) : take(out, frame, film);
+        sliced ? take_slices(saving, trees, view, frame, film, scene) : take(out, frame, film);
     return keep_state(saving, frame, film, status);
 }
 
@@ -296,6 +300,7 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     if (saving->keeping->display) display_show(&saving->viewer, film, true);
     job_stage_begin(frame->job, "develop", 0);
     const kd_status status = develop(saving->out, film, frame, saving->started);
+    saving->out->picture.exposed = saving->look.shown.exposed;
     job_stage_end(frame->job);
     if (status != KD_OK) return status;
     const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
@@ -306,6 +311,10 @@ static void aim(frame *frame, const scene *scene) {
     frame->view = scene_camera(scene);
     frame->view_end = scene_camera_end(scene);
     frame->moves = scene_camera_moves(scene);
+    const kd_render_options *options = frame->options;
+    if (!scene_camera_is_default(scene) || !look_fits_camera(scene, options)) return;
+    look_camera(&frame->view, scene, (float)options->width / (float)options->height);
+    frame->view_end = frame->view;
 }
 
 /* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
@@ -393,6 +402,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
     memset(&device_frame, 0, sizeof device_frame);
+    memset(&negative, 0, sizeof negative);
+    KD_TRY_GOTO(scene_look_open(&saving.look.shown, scene, options, &frame.view, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
     job_stage_end(job);
@@ -416,6 +427,7 @@ done:
     frame_cuda_close(&device_frame);
     film_close(&negative);
     render_trees_close(&trees);
+    scene_look_close(&saving.look.shown);
     job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;

@@ -97,6 +97,13 @@ kd_status render_trees_open(render_result *out, frame_cuda *device_frame, render
     return KD_OK;
 }
 
+kd_status render_trees_place(frame_cuda *device_frame, const render_trees *trees,
+                             const scene_view *view, const kd_render_options *options) {
+    const tritree_options build_options = tree_options(options);
+    frame_cuda_remove_scene(device_frame);
+    return frame_cuda_place_scene(device_frame, view, &trees->plain, &build_options, NULL, NULL);
+}
+
 void render_trees_close(render_trees *owned) {
     tritree_close(&owned->plain);
     instance_trees_close(&owned->instances);

@@ -15,6 +15,9 @@ typedef struct render_trees {
    `device_frame`, copies scene and tree to the device, or builds the tree there. */
 kd_status render_trees_open(render_result *out, frame_cuda *device_frame, render_trees *trees,
                             scene_view *view, const kd_render_options *options, job_control *job);
+/* Copies scene and trees to the device again, after `view` has changed. */
+kd_status render_trees_place(frame_cuda *device_frame, const render_trees *trees,
+                             const scene_view *view, const kd_render_options *options);
 void render_trees_close(render_trees *owned); /* `owned` may be zeroed */
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "scenes/assembly/look.h"
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/describe_json.h"
 #include "scenes/describe/readers.h"
@@ -58,6 +59,7 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     scene->textures.budget = options->max_texture_memory;
     KD_TRY(scene_take_instances(scene, draft));
     KD_TRY(measure_box(scene));
+    if (draft->bare && vec3_is_zero(draft->view.up)) draft->view.up = scene_guess_up(scene);
     KD_REQUIRE(!box3_is_empty(scene->box), KD_ERROR_INPUT,
                "the scene has no triangles and no points");
     if (scene->geometry.triangle_count == 0)
@@ -82,6 +84,10 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
         scene->keys[i].view = scene_frame_camera(&keyed, scene->box, aspect);
     }
     scene->view_is_default = !draft->has_eye && !draft->has_look_at && !draft->inside;
+    scene->has_fov = draft->has_fov;
+    scene->bare = draft->bare;
+    scene_set_up(scene, scene->view.up);
+    if (scene->unlit) KD_TRY(scene_add_ground(scene));
     return KD_OK;
 }
 
@@ -132,6 +138,13 @@ static kd_status draft_parts(scene_draft *draft) {
     return KD_OK;
 }
 
+/* Formats for CAD and printing have z up. */
+static bool is_z_up(const char *path) {
+    const char *suffix = file_suffix(path);
+    return !procedural_is_path(path) &&
+           (strcasecmp(suffix, ".stl") == 0 || strcasecmp(suffix, ".3mf") == 0);
+}
+
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
 static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_render_options *timed,
                             job_control *job) {
@@ -144,6 +157,8 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
     draft->moves = draft->geometry.moves;
     if (timed->clip && *timed->clip && !draft->moves)
         log_message(LOG_WARNING, "%s has no animation; --clip %.60s is ignored", path, timed->clip);
+    draft->bare = true;
+    if (is_z_up(path)) draft->view.up = vec3_make(0, 0, 1);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));
@@ -163,6 +178,15 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
         draft->inside = row->inside;
     }
     return KD_OK;
+}
+
+/* Options that the looks of mesh files are made for, unless others are set. */
+static void take_look_options(kd_render_options *options) {
+    enum { LOOK_SPP = 32 };
+    kd_render_options usual;
+    kd_render_options_default(&usual);
+    if (options->spp == usual.spp) options->spp = LOOK_SPP;
+    if (options->tonemap == usual.tonemap) options->tonemap = KD_TONEMAP_AGX;
 }
 
 /* Replaces the environment of the description. */
@@ -228,6 +252,7 @@ kd_status scene_open_source(scene **out, const scene_source *from, kd_render_opt
     status = scene_assemble(out, &draft, from->lender, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", from->path, kd_last_error());
+    if (status == KD_OK && scene_is_bare(*out)) take_look_options(options);
 done:
     path_scope_end(&scope);
     scene_draft_close(&draft);
@@ -309,6 +334,7 @@ void scene_close(scene *owned) {
 
 scene_view scene_get_view(const scene *scene) {
     const mesh *geometry = &scene->geometry;
+    const bool placed = scene->shape_count > 0;
     scene_view view;
     memset(&view, 0, sizeof view);
     view.mesh.positions = geometry->positions;
@@ -321,15 +347,15 @@ scene_view scene_get_view(const scene *scene) {
     view.mesh.normal_indices = geometry->normal_indices;
     view.mesh.texcoord_indices = geometry->texcoord_indices;
     view.mesh.triangle_materials = geometry->triangle_materials;
-    view.mesh.position_count = geometry->position_count;
+    view.mesh.position_count = geometry->position_count - scene->ground_positions;
     view.mesh.normal_count = geometry->normal_count;
     view.mesh.texcoord_count = geometry->texcoord_count;
-    view.mesh.triangle_count = scene->plain_count;
-    view.mesh.stored_count = geometry->triangle_count;
+    view.mesh.triangle_count = scene->plain_count - (placed ? 0 : scene->ground_triangles);
+    view.mesh.stored_count = geometry->triangle_count - scene->ground_triangles;
     view.instances.shapes = scene->shapes;
     view.instances.list = scene->instances;
-    view.instances.count = scene->instance_count;
-    view.instances.shape_count = scene->shape_count;
+    view.instances.count = scene_instance_count(scene);
+    view.instances.shape_count = scene->shape_count - (placed && scene->ground_triangles ? 1 : 0);
     view.materials = scene->materials;
     view.layers = scene->layers;
     view.material_count = geometry->material_count;

@@ -84,6 +84,13 @@ const char *scene_side_name(int index);
 void scene_view_from(const scene *scene, int side, float aspect, camera *view);
 /* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *scene);
+/* Returns true if nothing lights the scene but the default sky. */
+bool scene_is_unlit(const scene *scene);
+/* Returns true for a mesh file without lights. */
+bool scene_is_bare(const scene *scene);
+/* The direction that is up, along an axis: +y, or +z in formats for CAD and printing (STL, 3MF) and
+   if the mesh is a terrain over x and y. */
+vec3 scene_up(const scene *scene);
 
 /* Turns all materials that may be glass (mesh_material.may_be_glass) into solid glass. */
 kd_status scene_take_glass(scene *scene);

@@ -44,6 +44,11 @@ camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect) {
     if (draft->has_eye) return view;
     const float tan_y = tanf(view.fov_degrees * (KD_PI / 360));
     vec3 back = vec3_normalize(vec3_make(0, 0.12f, 1));
+    if (draft->bare) { /* whose z may be up */
+        vec3 axes[3];
+        scene_upright(axes, view.up);
+        back = vec3_normalize(vec3_along(axes[2], 0.12f, axes[1]));
+    }
     if (vec3_length2(vec3_cross(view.up, back)) < 1e-4f * vec3_length2(view.up))
         back = vec3_make(1, 0, 0);
     float distance =
@@ -68,17 +73,18 @@ const char *scene_side_name(int index) {
 
 void scene_view_from(const scene *scene, int side, float aspect, camera *view) {
     const scene_side *from = sides + side;
-    const vec3 up = view->up;
-    const bool z_up = fabsf(up.z) > fabsf(up.x) && fabsf(up.z) > fabsf(up.y);
-    const vec3 above =
-        z_up ? vec3_make(0, 0, up.z < 0 ? -1 : 1) : vec3_make(0, up.y < 0 ? -1 : 1, 0);
-    const vec3 front = z_up ? vec3_make(0, -1, 0) : vec3_make(0, 0, 1);
-    const vec3 right = vec3_cross(above, front);
+    vec3 axes[3];
+    scene_upright(axes, view->up);
+    const vec3 right = axes[0], above = axes[1], front = axes[2];
     const vec3 back = vec3_normalize(
         vec3_add(vec3_add(vec3_scale(right, from->right), vec3_scale(above, from->above)),
                  vec3_scale(front, from->front)));
     const bool vertical = from->right == 0 && from->front == 0;
     view->up = vertical ? vec3_scale(front, -from->above) : above;
+    if (scene->unlit) {
+        scene_fit_camera(scene, back, aspect, view);
+        return;
+    }
     view->look_at = box3_centre(scene->box);
     const float tan_y = tanf(view->fov_degrees * (KD_PI / 360));
     const float distance = FRAMING_MARGIN * framing_distance(scene->box, view->look_at, back,
@@ -100,19 +106,36 @@ static const float room_share = 0.9f; /* a cube with one open side has 0.83 */
    small holes in the mesh of an animal. */
 static const float window_share = 0.02f;
 
+/* The fraction of rays that must meet upright walls, floors and ceilings, and furniture, for a room
+   that light does not enter: a box with reversed winding has no furniture. */
+static const float wall_share = 0.6f, furniture_share = 0.03f;
+
 /* Counts of rays, cast in all directions from a point, that hit front faces and that miss; the
    others hit back faces. */
 typedef struct outlook {
     int fronts, nothing;
+    int upright; /* fronts that face along an axis */
+    int near;    /* fronts well within the scene's box */
 } outlook;
 
+/* How far a ray from inside goes to the sides of the box. */
+static float to_box(box3 box, vec3 place, vec3 direction) {
+    float length = INFINITY;
+    for (int i = 0; i < 3; ++i) {
+        const float along = vec3_axis(direction, i);
+        const float side = vec3_axis(along > 0 ? box.hi : box.lo, i) - vec3_axis(place, i);
+        if (along != 0) length = float_min(length, side / along);
+    }
+    return length;
+}
+
 static outlook look_around(const scene_view *world, vec3 place) {
-    outlook seen = {0, 0};
+    outlook seen = {0, 0, 0, 0};
     for (uint32_t i = 0; i < ROOM_RAYS; ++i) {
         const rng_block r = rng_draw(rng_key_make(0, 0, i), 0, 0);
         const vec3 direction = sample_sphere(r.value[0], r.value[1]);
         const ray_hit hit = tritree_closest(&world->tree, ray_make(place, direction, 0, INFINITY));
-        if (hit.triangle == KD_NONE) {
+        if (hit.triangle >= world->mesh.triangle_count) { /* KD_NONE, or the ground of a look */
             ++seen.nothing;
             continue;
         }
@@ -120,7 +143,11 @@ static outlook look_around(const scene_view *world, vec3 place) {
         const vec3 a = world->mesh.positions[corner[0]];
         const vec3 normal = vec3_cross(vec3_sub(world->mesh.positions[corner[1]], a),
                                        vec3_sub(world->mesh.positions[corner[2]], a));
-        seen.fronts += vec3_dot(normal, direction) < 0;
+        if (!(vec3_dot(normal, direction) < 0)) continue;
+        const vec3 size = vec3_make(fabsf(normal.x), fabsf(normal.y), fabsf(normal.z));
+        ++seen.fronts;
+        seen.upright += vec3_largest(size) > 0.99f * vec3_length(normal);
+        seen.near += hit.t < 0.9f * to_box(world->box, place, direction);
     }
     return seen;
 }
@@ -145,6 +172,15 @@ bool room_camera_is_room(const scene_view *world) {
     return is_hollow(stand) && is_lit_within(world, middle, stand);
 }
 
+bool room_camera_needs_lamp(const scene_view *world) {
+    const outlook middle = look_around(world, box3_centre(world->box));
+    if (!is_hollow(middle)) return false;
+    const outlook stand = look_around(world, room_camera(world, 1).eye);
+    return is_hollow(stand) &&
+           (float)(middle.upright + stand.upright) >= wall_share * 2 * ROOM_RAYS &&
+           (float)(middle.near + stand.near) >= furniture_share * 2 * ROOM_RAYS;
+}
+
 /* Measures how far a camera sees: the sum over its rays of the hit distance, in units of the
    room's length and at most 1 each. Misses count 0. */
 static float reach(const scene_view *world, const camera *view, float length) {
@@ -154,7 +190,7 @@ static float reach(const scene_view *world, const camera *view, float length) {
             const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
             const ray ray = camera_ray(view, VIEW_RAYS, VIEW_RAYS, x, y, centre);
             const ray_hit hit = tritree_closest(&world->tree, ray);
-            if (hit.triangle != KD_NONE) sum += float_min(hit.t / length, 1);
+            if (hit.triangle < world->mesh.triangle_count) sum += float_min(hit.t / length, 1);
         }
     return sum;
 }

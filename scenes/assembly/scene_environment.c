@@ -12,6 +12,7 @@
 
 typedef struct sky_tables {
     const texture_view *image;
+    float *row_cdf;       /* height + 1 */
     float *column_cdf;    /* height x (width + 1) */
     double *row_sums;     /* sum of the weights of each row */
     double (*colours)[3]; /* sum of the RGB values of each row */
@@ -90,7 +91,7 @@ static double row_share(int32_t y, int32_t height) {
     return 0.5 * (cos(y * step) - cos((y + 1) * step));
 }
 
-static void finish_rows(scene *scene, const sky_tables *tables, vec3 *mean) {
+static void finish_rows(const sky_tables *tables, vec3 *mean) {
     const int32_t width = tables->image->width, height = tables->image->height;
     double total = 0, running = 0, colour[3] = {0, 0, 0};
     for (int32_t y = 0; y < height; ++y) {
@@ -98,37 +99,44 @@ static void finish_rows(scene *scene, const sky_tables *tables, vec3 *mean) {
         total += share * tables->row_sums[y];
         for (int c = 0; c < 3; ++c) colour[c] += share * tables->colours[y][c] / width;
     }
-    scene->row_cdf[0] = 0;
+    tables->row_cdf[0] = 0;
     for (int32_t y = 0; y < height; ++y) {
         running += total > 0 ? row_share(y, height) * tables->row_sums[y] : 1;
-        scene->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
+        tables->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
     }
-    scene->row_cdf[height] = 1;
+    tables->row_cdf[height] = 1;
     *mean = vec3_make((float)colour[0], (float)colour[1], (float)colour[2]);
 }
 
-kd_status scene_build_sky_tables(scene *scene, vec3 *mean) {
+kd_status sky_tables_make(float **row_cdf, float **column_cdf, const texture_view *image,
+                          vec3 *mean) {
     sky_tables tables;
     memset(&tables, 0, sizeof tables);
-    const texture_view *image = &scene->textures.views[scene->environment.texture];
     const uint64_t height = (uint64_t)image->height;
     kd_status status = KD_OK;
     tables.image = image;
-    KD_TRY_GOTO(KD_RESERVE(scene->row_cdf, height + 1));
-    KD_TRY_GOTO(KD_RESERVE(scene->column_cdf, height * ((uint64_t)image->width + 1)));
+    KD_TRY_GOTO(KD_RESERVE(*row_cdf, height + 1));
+    KD_TRY_GOTO(KD_RESERVE(*column_cdf, height * ((uint64_t)image->width + 1)));
     KD_TRY_GOTO(KD_RESERVE(tables.row_sums, height));
     KD_TRY_GOTO(KD_RESERVE(tables.colours, height));
-    tables.column_cdf = scene->column_cdf;
+    tables.row_cdf = *row_cdf;
+    tables.column_cdf = *column_cdf;
     parallel_for(image->height, 8, weigh_rows, &tables);
-    finish_rows(scene, &tables, mean);
-    scene->environment.width = image->width;
-    scene->environment.height = image->height;
-    scene->environment.row_cdf = scene->row_cdf;
-    scene->environment.column_cdf = scene->column_cdf;
+    finish_rows(&tables, mean);
 done:
     memory_free(tables.row_sums);
     memory_free(tables.colours);
     return status;
+}
+
+kd_status scene_build_sky_tables(scene *scene, vec3 *mean) {
+    const texture_view *image = &scene->textures.views[scene->environment.texture];
+    KD_TRY(sky_tables_make(&scene->row_cdf, &scene->column_cdf, image, mean));
+    scene->environment.width = image->width;
+    scene->environment.height = image->height;
+    scene->environment.row_cdf = scene->row_cdf;
+    scene->environment.column_cdf = scene->column_cdf;
+    return KD_OK;
 }
 
 /* Adds a soft studio light: a broad bright lobe from the upper left in front, a pale sky, a dim

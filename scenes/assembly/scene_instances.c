@@ -50,7 +50,7 @@ bool scene_instance_emits(const scene *scene) {
 }
 
 uint32_t scene_instance_count(const scene *scene) {
-    return scene->instance_count;
+    return scene->instance_count - (scene->shape_count && scene->ground_triangles ? 1 : 0);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */

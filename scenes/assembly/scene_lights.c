@@ -229,6 +229,8 @@ static kd_status add_default_light(scene *scene) {
     KD_TRY(scene_add_default_sky(scene));
     KD_TRY(scene_build_sky_tables(scene, &mean));
     KD_TRY(add_sky(scene, vec3_all(1), mean));
+    scene->unlit = true;
+    scene->sky_mean = mean;
     return KD_OK;
 }
 

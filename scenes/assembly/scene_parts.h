@@ -168,8 +168,16 @@ struct scene {
     camera_key *keys; /* keyframes of the camera, or NULL */
     uint32_t key_count;
     bool moves; /* something other than the camera has keyframes */
-    bool view_is_default;
-    bool solid_glass;     /* scene_take_glass was called */
+    bool view_is_default, has_fov;
+    bool solid_glass; /* scene_take_glass was called */
+    bool unlit, bare; /* scene_is_unlit, scene_is_bare */
+    vec3 sky_mean;    /* mean radiance of the default sky */
+    vec3 up;
+    /* Triangles and vertices of the ground, the last ones of `geometry`; 0: none. If there are
+       shapes, the ground is the last of them, with one instance, the last; else its triangles are
+       the last of plain_count. scene_get_view leaves it out. Its materials, one per ring, follow
+       those of the mesh and exist only in a scene_look. */
+    uint32_t ground_triangles, ground_positions;
     scene_source *source; /* owned with all it points to, but not the lender; NULL: not kept */
     char *photon_map;     /* path in the options of the description, or NULL */
 };
@@ -208,6 +216,18 @@ kd_status scene_report_light_copies(const scene *scene);
    and sets *mean to the mean radiance over the sphere. */
 kd_status scene_build_sky_tables(scene *scene, vec3 *mean);
 kd_status scene_add_default_sky(scene *scene);
+/* Computes the tables of an image that is not among the textures. The caller frees both. */
+kd_status sky_tables_make(float **row_cdf, float **column_cdf, const texture_view *image,
+                          vec3 *mean);
+/* scene_fit.c: moves the camera along the unit direction `back` so that the vertices fill 80 % of
+   the width or height of the picture; `aspect`: width over height. */
+void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view);
+/* Sets axes to right, up and front of a scene whose `up` is nearest to this one. */
+void scene_upright(vec3 axes[3], vec3 up);
+/* The size of the scene's box along an axis. */
+float scene_extent(const scene *scene, vec3 axis);
+/* Returns +z for a terrain, a flat mesh all of whose triangles face +z, else +y. */
+vec3 scene_guess_up(const scene *scene);
 /* scene_camera.c: completes a camera that the file describes only in part, or not at all. */
 camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect);
 

@@ -52,6 +52,7 @@ typedef struct scene_draft {
     bool moves;
     bool has_eye, has_look_at, has_fov;
     bool inside; /* place the default camera inside */
+    bool bare;   /* a mesh file, not a description */
     bool glows;  /* all emission is textured, so the default sky lights the scene, too */
 } scene_draft;
 

@@ -89,7 +89,7 @@ const option_row render_photon_rows[] = {
     {OPTION("media-photons", OPTION_UINT64, media_photons), .argument = "N", .initial = "0", COUNT,
      .help = "photons in the volume map; 0: as many as photons"},
     {OPTION("gather", OPTION_INT32, gather), .argument = "K", .initial = TEXT_OF(GATHER_DEFAULT),
-     .minimum = 2, .maximum = ESTIMATE_GATHER_MAX, DAILY, .help = "photons per density estimate"},
+     .minimum = 2, .maximum = ESTIMATE_GATHER_MAX, .help = "photons per density estimate"},
     {OPTION("radius", OPTION_FLOAT, radius), .argument = "R", .initial = "0", .unit = "scene units",
      ANY_LENGTH,
      .help = "maximum radius of a density estimate; 0: derived from the photon density"},
@@ -133,6 +133,11 @@ const option_row render_picture_rows[] = {
     {OPTION("background", OPTION_NAME, background), .argument = "COLOUR", .initial = "environment",
      .help = "behind everything: environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or "
              "black"},
+    {OPTION("look", OPTION_NAME, look), .argument = "NAME", .initial = "auto", DAILY,
+     .choice = look_name,
+     .help = "light and ground of a scene without lights; auto: studio for mesh files, else plain"},
+    {OPTION("material", OPTION_NAME, material), .argument = "NAME", .initial = "own", DAILY,
+     .choice = shown_material_name, .help = "show all surfaces in this material"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
      CHECKED, .no_key = true, .help = "time of an animated scene"},
     {OPTION("shutter", OPTION_FLOAT, shutter), .argument = "FRAMES", .initial = "0", .maximum = 1e6,
@@ -360,6 +365,8 @@ kd_status kd_render_options_get(const kd_render_options *options, const char *na
 NAMES(integrator_name, INTEGRATOR_ROWS, TEXT)
 NAMES(debug_channel_name, DEBUG_CHANNEL_NAMES, SECOND)
 NAMES(pixel_filter_name, PIXEL_FILTER_NAMES, SECOND)
+NAMES(look_name, LOOK_NAMES, SECOND)
+NAMES(shown_material_name, SHOWN_MATERIAL_NAMES, SECOND)
 NAMES(rank_maps_name, RANK_MAPS_NAMES, SECOND)
 NAMES(techniques_name, TECHNIQUES_NAMES, SECOND)
 

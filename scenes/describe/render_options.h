@@ -45,6 +45,13 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 #define PIXEL_FILTER_NAMES(ROW)                                                                    \
     ROW(BOX, "box")                                                                                \
     ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
+#define LOOK_NAMES(ROW) ROW(AUTO, "auto") ROW(STUDIO, "studio") ROW(SKY, "sky") ROW(PLAIN, "plain")
+#define SHOWN_MATERIAL_NAMES(ROW)                                                                  \
+    ROW(OWN, "own")                                                                                \
+    ROW(CLAY, "clay")                                                                              \
+    ROW(PLASTIC, "plastic")                                                                        \
+    ROW(METAL, "metal")                                                                            \
+    ROW(GOLD, "gold") ROW(COPPER, "copper") ROW(GLASS, "glass") ROW(MIRROR, "mirror")
 #define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(DISTRIBUTED, "apart")
 
 /* Techniques by which the integrator vcm finds light: names of all subsets, in the order of their
@@ -69,6 +76,8 @@ enum { TECHNIQUE_EYE = 1, TECHNIQUE_LAMPS = 2, TECHNIQUE_SPLAT = 4, TECHNIQUE_ME
 const char *integrator_name(int index);
 const char *debug_channel_name(int index);
 const char *pixel_filter_name(int index);
+const char *look_name(int index);
+const char *shown_material_name(int index);
 const char *rank_maps_name(int index);
 const char *techniques_name(int index);
 int32_t techniques_named(const char *name); /* mask; 0 for an unknown name */

@@ -152,7 +152,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
     for (int i = 0; i < 2; ++i) {
         const double *origin = scene_origin(work->loaded);
         camera *view = &work->ends[i];
-        if (values->side) KD_TRY(render_values_view_side(&timed, line, work->loaded, view));
+        KD_TRY(render_values_fit(&timed, line, work->loaded, view));
         const camera_values before = camera_values_of(view, origin);
         render_values render = {.view = work->rendered && work->keeps_first ? work->first : before};
         KD_TRY(option_line_apply(line, &render));

@@ -3,7 +3,8 @@
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
-#include "scenes/assembly/scene.h"
+#include "scenes/assembly/look.h"
+#include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/mesh/origin.h"
 #include <inttypes.h>
@@ -227,13 +228,26 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
     view->tall = after->tall;
 }
 
-kd_status render_values_view_side(const render_values *values, const option_line *line,
-                                  const scene *scene, camera *view) {
+kd_status render_values_fit(const render_values *values, const option_line *line, scene *scene,
+                            camera *view) {
+    static const char *const changes[] = {"fov", "up", "orthographic", "lens-radius", "focus"};
+    const float aspect = (float)values->render.width / (float)values->render.height;
+    const bool own = option_line_has(line, "eye") || option_line_has(line, "look-at") ||
+                     values->camera_name || !scene_camera_is_default(scene);
+    const bool fits = !own && look_fits_camera(scene, &values->render);
+    bool changed = values->turntable;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; ++i)
+        changed |= option_line_has(line, changes[i]);
     render_values given = {.view = camera_values_of(view, scene_origin(scene))};
     KD_TRY(option_line_apply(line, &given));
-    view->fov_degrees = given.view.fov_degrees;
-    view->up = given.view.up;
-    scene_view_from(scene, values->side, (float)values->render.width / (float)values->render.height,
-                    view);
+    if (option_line_has(line, "up") && !vec3_is_zero(given.view.up))
+        scene_set_up(scene, given.view.up);
+    if (fits && (changed || values->side)) look_camera(view, scene, aspect);
+    if (option_line_has(line, "fov")) view->fov_degrees = given.view.fov_degrees;
+    if (option_line_has(line, "up")) view->up = given.view.up;
+    if (values->side)
+        scene_view_from(scene, values->side, aspect, view);
+    else if (fits && changed)
+        scene_three_quarters(scene, aspect, view);
     return KD_OK;
 }

@@ -48,9 +48,11 @@ camera_values camera_values_of(const camera *view, const double origin[3]);
 void camera_values_apply(camera *view, const camera_values *before, const camera_values *after,
                          const double origin[3]);
 
-/* Sees the scene from the side of --view, with the field of view of the command line. */
-kd_status render_values_view_side(const render_values *values, const option_line *line,
-                                  const struct scene *scene, camera *view);
+/* Fits the camera to the scene: from the side of --view, or from three quarters if it is the
+   default one of a look (look_fits_camera) and options change it. Else the default camera is fitted
+   by render_run. Applies --up to the scene, and --fov and --up to the camera. */
+kd_status render_values_fit(const render_values *values, const option_line *line,
+                            struct scene *scene, camera *view);
 
 /* Reduces image size, samples, passes and photons for a fast preview by the integrator `method`. */
 void render_values_quicken(kd_render_options *options, const char *method);

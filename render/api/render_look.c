@@ -1,0 +1,31 @@
+#include "render/api/render_look.h"
+#include "core/status.h"
+#include "scenes/assembly/scene_camera.h"
+
+static kd_status light_room(render_look *look, const render_trees *trees, scene_view *view,
+                            const frame *frame, const scene *scene) {
+    bool changed = false;
+    KD_TRY(scene_look_inside(&look->shown, scene, &frame->view, view, look->lamp, &changed));
+    if (!changed || !frame->device_frame) return KD_OK;
+    return render_trees_place(frame->device_frame, trees, view, frame->options);
+}
+
+kd_status render_look_enter_room(render_look *look, const render_trees *trees, scene_view *view,
+                                 frame *frame, const scene *scene) {
+    const kd_render_options *options = frame->options;
+    scene_view room = *view; /* without the ground */
+    room.mesh.triangle_count = look->shown.triangle_count;
+    const bool lit = room_camera_is_room(&room);
+    if (!lit && !(look_may_change(&look->shown) && room_camera_needs_lamp(&room))) return KD_OK;
+    frame->view = room_camera(&room, (float)options->width / (float)options->height);
+    frame->view_end = frame->view;
+    log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
+    look->inside = true;
+    look->lamp = !lit;
+    return light_room(look, trees, view, frame, scene);
+}
+
+kd_status render_look_move(render_look *look, const render_trees *trees, scene_view *view,
+                           const frame *frame) {
+    return look->inside ? light_room(look, trees, view, frame, trees->moved) : KD_OK;
+}

@@ -1,0 +1,109 @@
+/* Cameras fitted to what a scene shows. */
+#include "scenes/assembly/scene_camera.h"
+#include "scenes/assembly/scene_parts.h"
+
+#define FIT_SHARE 0.8f       /* of the picture's width or height */
+#define FIT_RAISED 0.04f     /* of half the height of the picture */
+#define TERRAIN_FLAT 0.35f   /* height relative to the smaller width */
+#define FIT_AZIMUTH (-30.0f) /* degrees, positive to the right of the front */
+#define FIT_ELEVATION 16.0f
+#define FIT_ELEVATION_FLAT 40.0f
+#define FIT_FLAT 0.25f /* height relative to width below which the elevation rises */
+
+/* The four planes through the eye that limit the picture, as functions of a vertex whose maxima
+   decide where the eye must be. */
+typedef struct fit {
+    vec3 centre, plane[4]; /* right, left, upper, lower */
+    float largest[4];
+} fit;
+
+static void fit_point(fit *to, vec3 point) {
+    const vec3 at = vec3_sub(point, to->centre);
+    for (int i = 0; i < 4; ++i)
+        to->largest[i] = float_max(to->largest[i], vec3_dot(at, to->plane[i]));
+}
+
+static void fit_scene(fit *to, const scene *scene) {
+    const scene_view view = scene_get_view(scene);
+    for (uint64_t i = 0; i < 3 * (uint64_t)view.mesh.triangle_count; ++i)
+        fit_point(to, view.mesh.positions[view.mesh.triangles[i]]);
+    for (uint32_t i = 0; i < view.instances.count; ++i) {
+        const instance *put = view.instances.list + i;
+        const box3 box = instance_box(put, view.instances.shapes[put->shape].box);
+        for (int c = 0; c < 8; ++c)
+            fit_point(to, vec3_make(c & 1 ? box.hi.x : box.lo.x, c & 2 ? box.hi.y : box.lo.y,
+                                    c & 4 ? box.hi.z : box.lo.z));
+    }
+    if (view.mesh.triangle_count == 0 && view.instances.count == 0) fit_point(to, to->centre);
+}
+
+/* A vertex p is inside the right edge if p.right / tan + p.back <= d + c.right / tan for the eye c
+   + d back. The maxima over all vertices give the least d, and the c where both edges are touched.
+ */
+void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view) {
+    const float tan_y = tanf(view->fov_degrees * (KD_PI / 360)), tan_x = tan_y * aspect;
+    const vec3 right = vec3_normalize(vec3_cross(view->up, back)), above = vec3_cross(back, right);
+    const float x = FIT_SHARE * tan_x, y = FIT_SHARE * tan_y;
+    fit to = {.centre = box3_centre(scene->box)};
+    to.plane[0] = vec3_along(back, 1 / x, right);
+    to.plane[1] = vec3_along(back, -1 / x, right);
+    to.plane[2] = vec3_along(back, 1 / y, above);
+    to.plane[3] = vec3_along(back, -1 / y, above);
+    for (int i = 0; i < 4; ++i) to.largest[i] = -INFINITY;
+    fit_scene(&to, scene);
+    float distance = 0.5f * float_max(to.largest[0] + to.largest[1], to.largest[2] + to.largest[3]);
+    if (!(distance > 0)) distance = 1; /* a single point */
+    vec3 aim = vec3_along(to.centre, 0.5f * x * (to.largest[0] - to.largest[1]), right);
+    aim = vec3_along(
+        aim, 0.5f * y * (to.largest[2] - to.largest[3]) - FIT_RAISED * tan_y * distance, above);
+    view->look_at = aim;
+    view->eye = vec3_along(aim, distance, back);
+}
+
+void scene_upright(vec3 axes[3], vec3 up) {
+    const bool z_up = fabsf(up.z) > fabsf(up.x) && fabsf(up.z) > fabsf(up.y);
+    axes[1] = z_up ? vec3_make(0, 0, up.z < 0 ? -1 : 1) : vec3_make(0, up.y < 0 ? -1 : 1, 0);
+    axes[2] = z_up ? vec3_make(0, -1, 0) : vec3_make(0, 0, 1);
+    axes[0] = vec3_cross(axes[1], axes[2]);
+}
+
+float scene_extent(const scene *scene, vec3 axis) {
+    const vec3 size = box3_size(scene->box);
+    return fabsf(size.x * axis.x) + fabsf(size.y * axis.y) + fabsf(size.z * axis.z);
+}
+
+/* From the left of the front. What is flat is seen from higher up. */
+void scene_three_quarters(const scene *scene, float aspect, camera *view) {
+    vec3 axes[3];
+    scene_upright(axes, view->up);
+    const float wide = float_max(scene_extent(scene, axes[0]), scene_extent(scene, axes[2]));
+    const float tall = scene_extent(scene, axes[1]);
+    const float flat = wide > 0 ? float_clamp(1 - tall / (FIT_FLAT * wide), 0, 1) : 0;
+    const float elevation =
+        (FIT_ELEVATION + flat * (FIT_ELEVATION_FLAT - FIT_ELEVATION)) * (KD_PI / 180);
+    const float azimuth = FIT_AZIMUTH * (KD_PI / 180);
+    vec3 back = vec3_scale(axes[0], sinf(azimuth) * cosf(elevation));
+    back = vec3_along(back, cosf(azimuth) * cosf(elevation), axes[2]);
+    scene_fit_camera(scene, vec3_normalize(vec3_along(back, sinf(elevation), axes[1])), aspect,
+                     view);
+}
+
+/* Meshes of a few triangles are signs and pictures rather than terrains. */
+vec3 scene_guess_up(const scene *scene) {
+    enum { FEW = 64 };
+    const mesh *geometry = &scene->geometry;
+    const vec3 size = box3_size(scene->box);
+    const bool flat = size.z < TERRAIN_FLAT * float_min(size.x, size.y);
+    const vec3 y_up = vec3_make(0, 1, 0);
+    uint64_t sides[2] = {0, 0};
+    if (!flat || scene->plain_count < FEW || scene->shape_count) return y_up;
+    for (uint64_t i = 0; i < scene->plain_count; ++i) {
+        const uint32_t *corner = geometry->triangles + 3 * i;
+        const vec3 a = geometry->positions[corner[0]], b = geometry->positions[corner[1]],
+                   c = geometry->positions[corner[2]];
+        const float side = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+        ++sides[side < 0];
+    }
+    return sides[0] < scene->plain_count && sides[1] < scene->plain_count ? y_up
+                                                                          : vec3_make(0, 0, 1);
+}
