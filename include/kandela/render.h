@@ -144,6 +144,14 @@ typedef struct kd_render_options {
                   evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
                   first one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
     float frame_rate; /* frames per second of glTF animations, and of animated images */
+    /* The finish of 8-bit images: */
+    float bloom;            /* fraction of the light that is spread around each pixel, 0 to 1 */
+    float bloom_radius;     /* of the widest part, in heights of the image */
+    float vignette;         /* darkening of the corners, 0 to 1 */
+    float contrast;         /* exponent about middle grey, before the tone curve; 1: none */
+    float saturation;       /* 1: unchanged; 0: grey */
+    char white_balance[24]; /* shown as white: "none"; the light of a temperature, "3200K"; or a
+                               colour as of `background` */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

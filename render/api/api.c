@@ -179,7 +179,7 @@ kd_status kd_image_write(const kd_image *image, const char *path, float exposure
                (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {
         .exposure = exposure, .tonemap = tonemap, .background = image->held.background};
-    KD_TRY(image_write(&image->held.picture, path, &encoding));
+    KD_TRY(finish_write(&image->held.picture, path, &encoding, &image->held.finish));
     return KD_OK;
 }
 

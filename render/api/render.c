@@ -373,6 +373,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
     KD_TRY(set_background(&out->background, &view, options));
+    IMAGE_FINISH_TAKE(&out->finish, options);
+    KD_TRY(image_finish_check(&out->finish));
     count_parts(out, &view);
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));

@@ -4,7 +4,7 @@
 #define KD_RENDER_API_RENDER_H
 #include "accel/tree/tritree.h"
 #include "core/device/device.h"
-#include "core/image/image.h"
+#include "core/image_processing/finish.h"
 #include "core/job.h"
 #include "core/status.h"
 #include "distributed/render/shared_frame.h"
@@ -26,6 +26,7 @@ typedef struct render_result {
     uint64_t image_hash;
     float mean_radiance[3];
     image_background background; /* for 8-bit files */
+    image_finish finish;         /* for 8-bit files */
     camera view;                 /* that was used, at the beginning of the exposure */
     double error;                /* film_error of the image */
     bool on_target;              /* options->target_error was reached */

@@ -3,6 +3,7 @@
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "core/image/tonemap.h"
+#include "core/image_processing/finish.h"
 #include "core/names.h"
 #include "core/version.h"
 #include "photon/density/estimate.h"
@@ -142,6 +143,7 @@ const option_row render_picture_rows[] = {
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION("tonemap", OPTION_CHOICE, tonemap), .argument = "NAME", .initial = "linear",
      .choice = tonemap_name, FREE, DAILY, .help = "tone curve of 8-bit pictures"},
+    IMAGE_FINISH_ROWS(kd_render_options),
     END};
 
 /* Not accepted in scene files, which may be untrusted. */

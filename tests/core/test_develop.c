@@ -2,6 +2,7 @@
 #include "core/image/encode.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
+#include "core/image_processing/finish.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -252,6 +253,104 @@ static void test_lossy_formats_are_close(void **state) {
     }
 }
 
+/* --- finish ----------------------------------------------------------------------------------- */
+
+static float glint(int c, int32_t x, int32_t y) {
+    return x == 20 && y == 3 ? 300.0f * (float)(c + 1) : 0;
+}
+
+static float middle_grey(int c, int32_t x, int32_t y) {
+    (void)c, (void)x, (void)y;
+    return IMAGE_GREY;
+}
+
+static image finished(float (*value)(int c, int32_t x, int32_t y), float exposure,
+                      image_finish finish) {
+    image from = make_image(70, 40, value), made;
+    assert_false(image_finish_is_none(&finish));
+    assert_int_equal(image_finish_make(&made, &from, exposure, &finish), KD_OK);
+    image_close(&from);
+    return made;
+}
+
+static void expect_close(double a, double b, double error) {
+    if (!(fabs(a - b) <= error)) print_error("found %g, expected %g\n", a, b);
+    assert_true(fabs(a - b) <= error);
+}
+
+/* The sum stays the same, also near an edge; the glow falls off and has the share's light. */
+static void test_bloom(void **state) {
+    (void)state;
+    image made = finished(glint, 0, (image_finish){.bloom = 0.25f, .bloom_radius = 0.2f});
+    for (int c = 0; c < 3; ++c) {
+        const float *plane = image_plane(&made, colours[c]);
+        expect_close(mean_of(plane, &made) * 70 * 40, 300 * (c + 1), 0.01 * (c + 1));
+        assert_true(plane[3 * 70 + 20] > 0.75f * 300 * (float)(c + 1));
+        for (int x = 21; x < 69; ++x) assert_true(plane[3 * 70 + x] >= plane[3 * 70 + x + 1]);
+        expect_close((double)plane[3 * 70 + 14], (double)plane[3 * 70 + 26], 1e-3);
+        assert_true(plane[3 * 70 + 26] > 0);
+    }
+    image_close(&made);
+    parallel_set_threads(1);
+    image alone = finished(noise, 0, (image_finish){.bloom = 0.5f, .bloom_radius = 1});
+    parallel_set_threads(0);
+    image again = finished(noise, 0, (image_finish){.bloom = 0.5f, .bloom_radius = 1});
+    assert_true(image_hash(&alone) == image_hash(&again));
+    image_close(&alone);
+    image_close(&again);
+}
+
+static void test_vignette(void **state) {
+    (void)state;
+    image made = finished(one, 1, (image_finish){.vignette = 0.5f});
+    const float *red = image_plane(&made, "R");
+    expect_close((double)red[20 * 70 + 35], 2, 1e-3);
+    expect_close((double)red[0], 1, 0.05);
+    expect_close((double)red[0], (double)red[70 * 40 - 1], 1e-6);
+    image_close(&made);
+}
+
+static float lamp(int c, int32_t x, int32_t y) {
+    (void)x, (void)y;
+    return c == 0 ? 0.8f : c == 1 ? 0.5f : 0.2f;
+}
+
+static void test_colours(void **state) {
+    (void)state;
+    /* what is shown as white becomes grey of the same luminance */
+    image_finish finish = {.white_balance = "0.8,0.5,0.2"};
+    image made = finished(lamp, 0, finish);
+    const double luminance = 0.2126390 * 0.8 + 0.7151687 * 0.5 + 0.0721923 * 0.2;
+    for (int c = 0; c < 3; ++c)
+        expect_close((double)image_plane(&made, colours[c])[5], luminance, 1e-4);
+    image_close(&made);
+    made = finished(lamp, 0, (image_finish){.white_balance = "6504K"}); /* nearly D65 */
+    expect_close((double)*image_plane(&made, "R"), 0.8, 0.002);
+    expect_close((double)*image_plane(&made, "B"), 0.2, 0.002);
+    image_close(&made);
+    made = finished(one, 0, (image_finish){.white_balance = "3000K"}); /* makes it bluer */
+    assert_true(*image_plane(&made, "B") > 3.5f && *image_plane(&made, "R") < 0.9f);
+    image_close(&made);
+    /* middle grey after exposure stays; a stop more becomes two */
+    made = finished(middle_grey, 0, (image_finish){.contrast = 2});
+    expect_close((double)*image_plane(&made, "G"), (double)IMAGE_GREY, 1e-6);
+    image_close(&made);
+    made = finished(middle_grey, 1, (image_finish){.contrast = 2});
+    expect_close((double)*image_plane(&made, "G"), 4 * (double)IMAGE_GREY, 1e-5);
+    image_close(&made);
+    made = finished(lamp, 0, (image_finish){.colourless = 1});
+    expect_close((double)*image_plane(&made, "R"), (double)*image_plane(&made, "B"), 1e-6);
+    image_close(&made);
+    for (int i = 0; i < 3; ++i) {
+        static const char *const wrong[] = {"mauve", "100K", "0,1,1"};
+        image_finish bad = {.white_balance = ""};
+        snprintf(bad.white_balance, sizeof bad.white_balance, "%s", wrong[i]);
+        assert_int_equal(image_finish_check(&bad), KD_ERROR_USAGE);
+    }
+    const image_finish none = {.contrast = 1, .bloom_radius = 1, .white_balance = "none"};
+    assert_true(image_finish_is_none(&none));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resize_uses_a_tent_filter),
@@ -262,6 +361,9 @@ int main(void) {
         cmocka_unit_test(test_neutral_matches_specification),
         cmocka_unit_test(test_lookup_table_equals_curve),
         cmocka_unit_test(test_lossy_formats_are_close),
+        cmocka_unit_test(test_bloom),
+        cmocka_unit_test(test_vignette),
+        cmocka_unit_test(test_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static const struct {
      "dir/s.json: lights[0].power: found -1, expected a number or [r, g, b] >= 0"},
     {START BOX ", \"lights\": [{\"kind\": \"point\", \"direction\": [0,1,0]}]}",
      "dir/s.json: lights[0].direction: unknown key, expected one of about, kind, position, "
-     "intensity, intensity_candelas, power, power_lumens"},
+     "intensity, intensity_candelas, power, power_lumens, radius, camera_visible"},
     {START BOX ", \"lights\": [{\"kind\": \"spot\", \"power\": 1, \"inner_degrees\": 40}]}",
      "dir/s.json: lights[0]: `inner_degrees` is 40; expected less than `outer_degrees`, 30"},
     {START BOX ", \"camera\": {\"fov\": 180}}",

@@ -2,6 +2,7 @@
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
+#include "core/image_processing/finish.h"
 #include "tools/program/command.h"
 #include "tools/program/output.h"
 #include <math.h>
@@ -18,6 +19,9 @@ typedef struct develop_values {
     const char *layer;
     const char *background; /* NULL: the file stores the coverage */
     int32_t crop[4], size[2];
+    float bloom, bloom_radius, vignette, contrast, saturation;
+    char white_balance[24];
+    image_finish finish;
 } develop_values;
 
 typedef struct developing {
@@ -29,6 +33,8 @@ typedef struct developing {
 
 static kd_status check_line(developing *work, const option_line *line) {
     KD_TRY(option_line_apply(line, &work->values));
+    IMAGE_FINISH_TAKE(&work->values.finish, &work->values);
+    KD_TRY(image_finish_check(&work->values.finish));
     general_apply(&work->values.general);
     KD_REQUIRE(work->values.merge || line->argument_count < 2, KD_ERROR_USAGE,
                "develop takes one picture, found %s after %s; --merge puts parts of one together",
@@ -73,7 +79,7 @@ static kd_status write_files(const image *image, const develop_values *values) {
                      (double)encoding.exposure);
     }
     for (int i = 0; i < values->outputs.count; ++i)
-        KD_TRY(image_write(image, values->outputs.items[i], &encoding));
+        KD_TRY(finish_write(image, values->outputs.items[i], &encoding, &values->finish));
     output_print_names(&values->outputs);
     return KD_OK;
 }
@@ -103,7 +109,7 @@ static kd_status read_files(image *out, const developing *work, const option_lin
 }
 
 static kd_status run(const option_line *line) {
-    developing work = {.paths = NULL};
+    developing work = {.values = {.bloom_radius = 0.05f, .contrast = 1, .saturation = 1}};
     image picture;
     memset(&picture, 0, sizeof picture);
     KD_TRY(check_line(&work, line));
@@ -129,6 +135,7 @@ static const option_row rows[] = {
      .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION_ROW(develop_values, "tonemap", OPTION_CHOICE, tonemap), .argument = "NAME",
      .initial = "linear", .choice = tonemap_name, .help = "tone curve of 8-bit pictures"},
+    IMAGE_FINISH_ROWS(develop_values),
     {OPTION_ROW(develop_values, "layer", OPTION_TEXT, layer), .argument = "NAME",
      .help = "read this layer, part or channel of an .exr file as its colours"},
     {OPTION_ROW(develop_values, "merge", OPTION_FLAG, merge),
@@ -165,8 +172,9 @@ const subcommand command_develop = {
     .description =
         "Converts PICTURE, usually radiance in .exr, to other formats without rendering again, and "
         "prints the names of the pictures written.\n\n"
-        "The picture is denoised, then cropped, then resized. Exposure and tone curve apply to "
-        "8-bit formats only. Of an .exr file the display window is shown, black where it has no "
+        "The picture is denoised, then cropped, then resized. Bloom, vignette, exposure, white "
+        "balance, contrast, saturation and tone curve, in this order, apply to 8-bit formats "
+        "only. Of an .exr file the display window is shown, black where it has no "
         "data.",
     .examples = examples,
     .groups = groups,

@@ -204,10 +204,10 @@ static kd_status write_images(rendering *work, const render_result *result, bool
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
         if (finished || !file_is_stdout(outputs->items[i]))
-            KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+            KD_TRY(finish_write(&result->picture, outputs->items[i], &encoding, &result->finish));
     if (finished && !work->interrupted) /* complete frames only */
         KD_TRY(sequence_add(&work->animations, (double)work->values.render.frame_rate,
-                            &result->picture, &encoding));
+                            &result->picture, &encoding, &result->finish));
     return KD_OK;
 }
 

@@ -27,13 +27,25 @@ void sequence_take(sequence_animations *out, option_list *outputs) {
     outputs->count = kept;
 }
 
-kd_status sequence_add(sequence_animations *animations, double rate, const image *image,
-                       const image_encoding *encoding) {
-    for (int i = 0; i < animations->names.count; ++i) {
-        animation **frames = &animations->items[i];
-        if (!*frames) KD_TRY(animation_open(frames, animations->names.items[i], rate));
-        KD_TRY(animation_add(*frames, image, encoding));
+kd_status sequence_add(sequence_animations *animations, double rate, const image *from,
+                       const image_encoding *encoding, const image_finish *finish) {
+    const bool plain = image_finish_is_none(finish);
+    image_encoding exposed = *encoding;
+    image made;
+    memset(&made, 0, sizeof made);
+    if (animations->names.count == 0) return KD_OK;
+    if (!plain) {
+        KD_TRY(image_finish_make(&made, from, encoding->exposure, finish));
+        exposed.exposure = 0;
     }
+    kd_status status = KD_OK;
+    for (int i = 0; i < animations->names.count && status == KD_OK; ++i) {
+        animation **frames = &animations->items[i];
+        if (!*frames) status = animation_open(frames, animations->names.items[i], rate);
+        if (status == KD_OK) status = animation_add(*frames, plain ? from : &made, &exposed);
+    }
+    image_close(&made);
+    KD_TRY(status);
     return KD_OK;
 }
 

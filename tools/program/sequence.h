@@ -2,6 +2,7 @@
 #ifndef KD_TOOLS_PROGRAM_SEQUENCE_H
 #define KD_TOOLS_PROGRAM_SEQUENCE_H
 #include "core/image_processing/animation.h"
+#include "core/image_processing/finish.h"
 #include "core/option.h"
 #include "shaders/scene_view.h"
 #include <stddef.h>
@@ -18,8 +19,8 @@ typedef struct sequence_animations {
 /* Moves the animations (output_is_animation) from the outputs to a zeroed struct. */
 void sequence_take(sequence_animations *out, option_list *outputs);
 /* Appends a frame to all animations; `rate`: frames per second. */
-kd_status sequence_add(sequence_animations *animations, double rate, const image *image,
-                       const image_encoding *encoding);
+kd_status sequence_add(sequence_animations *animations, double rate, const image *from,
+                       const image_encoding *encoding, const image_finish *finish);
 /* Writes the animations that have frames, and prints their names. */
 kd_status sequence_finish(sequence_animations *animations);
 void sequence_close(sequence_animations *owned); /* accepts a zeroed struct */
