@@ -66,7 +66,7 @@ def walnut(width=1024, height=1536, planks=5):
     return image(srgb(np.concatenate(parts)))
 
 
-def ribs(width=32, height=128):
+def ribs(width=96, height=384):
     """Heights of one rib of the cognac glass: u around it, v along its outline, which has ribs on the
     outside of the bowl alone."""
     u, v = (np.arange(width) + 0.5) / width, 1 - (np.arange(height) + 0.5) / height
