@@ -19,6 +19,11 @@ def image(values):
     return Image.fromarray((np.clip(values, 0, 1) * 255 + 0.5).astype("uint8"))
 
 
+def heights(values):
+    """16 bits: the slopes of 8 are so coarse that caustics show them."""
+    return Image.fromarray((np.clip(values, 0, 1) * 65535 + 0.5).astype("uint16"))
+
+
 def smoothstep(t):
     t = np.clip(t, 0, 1)
     return t * t * (3 - 2 * t)
@@ -61,12 +66,12 @@ def walnut(width=1024, height=1536, planks=5):
     return image(srgb(np.concatenate(parts)))
 
 
-def ribs(width=32, height=128):
+def ribs(width=96, height=384):
     """Heights of one rib of the cognac glass: u around it, v along its outline, which has ribs on the
     outside of the bowl alone."""
     u, v = (np.arange(width) + 0.5) / width, 1 - (np.arange(height) + 0.5) / height
     strength = smoothstep((v - 0.345) / 0.105) * (1 - smoothstep((v - 0.61) / 0.125))
-    return image(0.5 + 0.5 * strength[:, None] * np.cos(2 * np.pi * u))
+    return heights(0.5 + 0.5 * strength[:, None] * np.cos(2 * np.pi * u))
 
 
 def glow(height=32):
@@ -93,7 +98,7 @@ def waves(side=160, count=36):
         frequency, angle = rng.uniform(2, 9), rng.uniform(0, 2 * np.pi)
         kx, ky = round(frequency * np.cos(angle)), round(frequency * np.sin(angle))
         height += np.cos(2 * np.pi * (kx * x + ky * y) + rng.uniform(0, 2 * np.pi)) / max(np.hypot(kx, ky), 1) ** 1.6
-    return image((height - height.min()) / np.ptp(height))
+    return heights((height - height.min()) / np.ptp(height))
 
 
 def main():

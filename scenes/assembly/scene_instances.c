@@ -43,9 +43,10 @@ box3 scene_instance_box(const scene *scene) {
 
 bool scene_instance_emits(const scene *scene) {
     const mesh *geometry = &scene->geometry;
-    for (uint32_t i = scene->plain_count; i < geometry->triangle_count; ++i)
-        if (vec3_largest(scene->materials[geometry->triangle_materials[i]].emission) > 0)
-            return true;
+    for (uint32_t i = scene->plain_count; i < geometry->triangle_count; ++i) {
+        const material *made_of = &scene->materials[geometry->triangle_materials[i]];
+        if (vec3_largest(made_of->emission) > 0 && !(made_of->flags & MATERIAL_UNLIT)) return true;
+    }
     return false;
 }
 

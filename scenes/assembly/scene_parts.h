@@ -201,7 +201,8 @@ void scene_source_close(scene_source *owned); /* accepts NULL */
 kd_status scene_take_instances(scene *scene, scene_draft *draft);
 /* Returns the bounding box of all instances. */
 box3 scene_instance_box(const scene *scene);
-/* Returns true if a shape has an emissive surface; each of its instances would be a light. */
+/* Returns true if a shape has an emissive surface that is not unlit; each of its instances would be
+   a light. */
 bool scene_instance_emits(const scene *scene);
 
 /* scene_materials.c: resolves texture indices and reads the images. */

@@ -130,6 +130,22 @@ static void test_unsupported_features_copy_instances(void **state) {
     scene_close(made);
 }
 
+/* Unlit surfaces are no lights, so their instances stay instances. */
+static void test_unlit_meshes_stay_instances(void **state) {
+    (void)state;
+    static const char *const glowing =
+        "{\"kandela\": 1, \"materials\": {\"glow\": {\"emission\": 5, \"unlit\": true}}, "
+        "\"meshes\": "
+        "[" BOX "\"material\": \"glow\", \"placements\": [[], [{\"translate\": [3, "
+        "0, 0]}]]}" REST;
+    kd_render_options options;
+    scene *made = parse(glowing, &options);
+    assert_int_equal(scene_instance_count(made), 2);
+    scene_close(made);
+    assert_true(picture(glowing, "path", RENDER_INSTANCING_KEEP) ==
+                picture(glowing, "path", RENDER_INSTANCING_COPY));
+}
+
 static void test_unsupported_options_are_rejected(void **state) {
     (void)state;
     static const char *const wrong[][2] = {
@@ -162,6 +178,7 @@ int main(void) {
                                        cmocka_unit_test(test_scene_without_instances_is_unchanged),
                                        cmocka_unit_test(test_instances_match_explicit_transforms),
                                        cmocka_unit_test(test_unsupported_features_copy_instances),
+                                       cmocka_unit_test(test_unlit_meshes_stay_instances),
                                        cmocka_unit_test(test_unsupported_options_are_rejected)};
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -88,6 +88,10 @@ for arguments in "gen:blob:100 --spp 4" "--spp 4 box.obj -o new.png"; do
     # shellcheck disable=SC2086
     expect_exit 0 checkout/tools/quickstart $arguments
 done
+# Without arguments: the demo, where it is, and what to do next.
+expect_exit 0 checkout/tools/quickstart
+expect_says err "wrote $PWD/cognac.png"
+for text in "your own file" "less noise: --denoise" "larger: --resolution"; do expect_says err "$text"; done
 expect_exit 0 checkout/tools/quickstart --cuda-all --help
 expect_says out "usage: tools/quickstart"
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
