@@ -92,10 +92,10 @@ typedef struct kd_render_options {
                            that is less work; 0: estimate it at the end of each gather ray */
     int32_t passes;     /* "ppm", "sppm": passes, each with its own photon maps and one sample per
                            pixel */
-    float alpha;        /* "ppm", "sppm", "vcm": in (0, 1]: pass i shrinks the squared radius by the factor
-                            (i + alpha) / (i + 1) */
-    char channel[16];   /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
-                           "distance" */
+    float alpha; /* "ppm", "sppm", "vcm": in (0, 1]: pass i shrinks the squared radius by the factor
+                     (i + alpha) / (i + 1) */
+    char channel[16]; /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
+                         "distance" */
     const char *photon_map; /* "photon": photon file, owned by the caller; NULL: emit photons */
     double target_error;    /* stop at this estimated relative error (root of relMSE) of the image,
                                tested at 16, 32, 48, 64, 96, 128, ... samples; `spp` or `passes`
@@ -144,7 +144,7 @@ typedef struct kd_render_options {
         *clip; /* animation of glTF files, by name or by number from 0, owned by the caller; it is
                   evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
                   first one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
-    float frame_rate; /* frames per second of glTF animations, and of animated images */
+    float frame_rate;    /* frames per second of glTF animations, and of animated images */
     char techniques[32]; /* experimental, "vcm": how light is found: "all", or names of "eye" (paths
                             that hit lights), "lamps" (sampled lights), "splat" (light paths seen by
                             the camera) and "merge" (light paths that merge with eye paths behind
@@ -157,9 +157,9 @@ typedef struct kd_render_options {
     float saturation;       /* 1: unchanged; 0: grey */
     char white_balance[24]; /* shown as white: "none"; the light of a temperature, "3200K"; or a
                                colour as of `background` */
-    char look[16];     /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
-                          "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
-                          "auto": "studio" for mesh files by "path" and "direct", else "plain" */
+    char look[16]; /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
+                      "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
+                      "auto": "studio" for mesh files by "path" and "direct", else "plain" */
     char material[16]; /* of all surfaces that emit no light: "own" (in the looks "studio" and "sky"
                           what has none is clay), "clay", "plastic", "metal", "gold", "copper",
                           "glass" or "mirror" */

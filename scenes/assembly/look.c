@@ -281,7 +281,8 @@ static void choose_materials(scene_look *out, const scene *scene, const kd_rende
                              scene_view *shown) {
     const material plain = material_default();
     int32_t wanted = 0;
-    while (shown_material_name(wanted) && strcmp(shown_material_name(wanted), options->material) != 0)
+    while (shown_material_name(wanted) &&
+           strcmp(shown_material_name(wanted), options->material) != 0)
         ++wanted;
     for (uint32_t i = 0; i < scene->geometry.material_count; ++i) {
         material *at = out->materials + i;

@@ -24,7 +24,7 @@ typedef enum texture_role {
     TEXTURE_OPACITY,
     TEXTURE_SKY, /* HDR, EXR or sRGB */
     /* Specular (sRGB) and glossiness (alpha) of one image, times the factors, converted to what
-       glossiness.h describes (scene_texture_gloss.c): */
+       glossiness.h describes (scene_texture_values.c): */
     TEXTURE_GLOSS_METAL,      /* colour of the metallic part */
     TEXTURE_GLOSS_METALLIC,   /* one value */
     TEXTURE_GLOSS_DIELECTRIC, /* one value */
@@ -96,7 +96,7 @@ bool texture_image_is(const texture_image *image, const char *path, texture_role
                       const float factor[4]);
 /* Replaces the bytes of an image by the floats that `view` decodes them to. */
 kd_status texture_make_floats(texture_image *image, const texture_view *view);
-/* scene_texture_range.c: returns true if the request changes the range of the values, which takes
+/* scene_texture_values.c: returns true if the request changes the range of the values, which takes
    effect in texture_change_range, once per image; `view` is one of its views and is updated. */
 bool texture_has_range(const texture_image *image);
 kd_status texture_change_range(texture_image *image, texture_view *view);
@@ -108,7 +108,7 @@ void texture_measure_exr(texture_image *image, const file_view *file);
 /* scene_texture_exr.c: reads an EXR file as radiance. Returns KD_ERROR_INPUT for roles other than
    colour and sky. */
 kd_status texture_read_exr(texture_image *texture_image, const file_view *file);
-/* scene_texture_gloss.c: samples per texel, of 16 bits each, of the roles of specular and
+/* scene_texture_values.c: samples per texel, of 16 bits each, of the roles of specular and
    glossiness; converts an image to its role. */
 uint32_t texture_gloss_samples(texture_role role);
 kd_status texture_keep_gloss(texture_image *image, const struct picture *decoded);
