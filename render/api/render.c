@@ -272,8 +272,8 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     KD_TRY(shared_frame_agree(comm, render_trees_open(out, frame->device_frame, trees, view,
                                                       frame->options, frame->job)));
     if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
-        KD_TRY(shared_frame_agree(
-            comm, render_look_enter_room(&saving->look, trees, view, frame, scene)));
+        KD_TRY(shared_frame_agree(comm,
+                                  render_look_go_inside(&saving->look, trees, view, frame, scene)));
     KD_TRY(size_pools(options, frame, view));
     out->view = frame->view;
     if (frame->integrator->identify) KD_TRY(frame->integrator->identify(frame));

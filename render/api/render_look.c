@@ -10,8 +10,8 @@ static kd_status light_room(render_look *look, const render_trees *trees, scene_
     return render_trees_place(frame->device_frame, trees, view, frame->options);
 }
 
-kd_status render_look_enter_room(render_look *look, const render_trees *trees, scene_view *view,
-                                 frame *frame, const scene *scene) {
+kd_status render_look_go_inside(render_look *look, const render_trees *trees, scene_view *view,
+                                frame *frame, const scene *scene) {
     const kd_render_options *options = frame->options;
     scene_view room = *view; /* without the ground */
     room.mesh.triangle_count = look->shown.triangle_count;

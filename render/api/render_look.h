@@ -11,8 +11,8 @@ typedef struct render_look {
 } render_look;
 
 /* If the scene is an interior, moves the default camera into it, and lets in daylight. */
-kd_status render_look_enter_room(render_look *look, const render_trees *trees, scene_view *view,
-                                 frame *frame, const scene *scene);
+kd_status render_look_go_inside(render_look *look, const render_trees *trees, scene_view *view,
+                                frame *frame, const scene *scene);
 /* Lights the room again, if there is one, after trees->moved has replaced the scene. */
 kd_status render_look_move(render_look *look, const render_trees *trees, scene_view *view,
                            const frame *frame);
