@@ -198,6 +198,9 @@ done:
 /* Bytes per triangle of the tree on the device besides the builder's memory. The compressed form
    does not count, because it is built after the builder's memory is released. */
 enum { TREE_BYTES_EACH = 280 };
+/* From this number of triangles on, a builder is passed over that needs more than half of the free
+   memory: other programs need some, too, and the difference in the speed of rays is small. */
+enum { MANY_TRIANGLES = 8000000 };
 /* below this the free memory is not queried */
 static const uint64_t sure_bytes = (uint64_t)4 << 30;
 
@@ -220,7 +223,10 @@ static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
         status_clear(); /* unknown: let the build itself find out */
         return true;
     }
-    return needed <= available;
+    bool last = true;
+    for (const tritree_builder_cuda *const *next = tritree_builders_cuda; *next; ++next)
+        last = *next == row;
+    return needed <= (triangles < MANY_TRIANGLES || last ? available : available / 2);
 }
 
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,

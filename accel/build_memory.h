@@ -48,8 +48,9 @@ typedef kd_status (*tritree_attempt)(void *context, const tritree_builder_cuda *
 
 /* Builds with the named builder. For "auto", tries the CUDA builders in the order of their table
    (see builders.h), then the CPU. Skips a builder whose memory would not fit into the device's free
-   memory, or that does not support so many triangles. If memory still does not suffice, logs that
-   and continues with the next builder. */
+   memory, that would take more than half of it for 8 million triangles or more while another
+   builder follows, or that does not support so many triangles. If memory still does not suffice,
+   logs that and continues with the next builder. */
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,
                                  tritree_attempt attempt, void *context);
 

@@ -31,8 +31,8 @@ kd_status tritree_builder_choose(const tritree_builder **out, const char *name);
    in a room of a million triangles. Builds by `zhou` took 0.80 to 0.96 of the time up to a million
    triangles (bunny 0.76 and 0.82 ms, kitchen 5.38 and 6.76 ms), and 1.19 x from 20 million on. A
    build takes 4.6 kB per triangle with `binned` and 1 kB with `zhou`, of which 0.55 kB are tried
-   first from 8 million triangles on: a device with 141 GB builds up to 29 million triangles with
-   `binned` and 160 million with `zhou`. If the free memory does not
+   first from 8 million triangles on: a device with 141 GB builds up to 15 million triangles with
+   `binned`, which may take half of it, and 200 million with `zhou`. If the free memory does not
    suffice for `binned`, tritree_build_by_turns (accel/build_memory.h) tries the next builder. */
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
 

@@ -81,6 +81,39 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
     return KD_OK;
 }
 
+/* Returns true if the compressed form, predicted from the number of nodes, certainly does not fit
+   into the free memory. */
+bool is_short(const tritree_cuda *tree) {
+    enum { BYTES_A_NODE = 130 };
+    const uint64_t expected = BYTES_A_NODE * (uint64_t)tree->view.node_count;
+    uint64_t available = 0;
+    if (expected < (uint64_t)1 << 30) return false;
+    if (device_memory_free_bytes(&available) == KD_OK && available >= expected) return false;
+    if (device_pool_trim() == KD_OK && device_memory_free_bytes(&available) == KD_OK)
+        return available < expected;
+    status_clear();
+    return false;
+}
+
+/* Builds the compressed form, or, if memory is short, the coarse one. */
+kd_status pack_within(tritree_cuda *tree, void *stream) {
+    kd_status status = KD_ERROR_MEMORY;
+    if (!is_short(tree))
+        status = compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0,
+                                        false, stream);
+    if (status != KD_ERROR_MEMORY) return status;
+    status_clear();
+    KD_TRY(compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0, true,
+                                  stream));
+    if (tree->compressed)
+        log_message(
+            LOG_WARNING,
+            "a coarse compressed tree for the %u triangles on the device, because memory is "
+            "short: rays may take longer",
+            tree->view.triangle_count);
+    return KD_OK;
+}
+
 } // namespace
 
 kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
@@ -104,8 +137,7 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
 
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
     if (tree->compressed || tree->unpacked || tree->view.reference_count == 0) return KD_OK;
-    const kd_status status =
-        compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0, stream);
+    const kd_status status = pack_within(tree, stream);
     if (status != KD_OK && status != KD_ERROR_MEMORY) return status;
     if (!tree->compressed) {
         tree->unpacked = true;

@@ -116,11 +116,12 @@ enum {
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
    no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, fewer if
-   memory is short) is converted in slabs; the hits do not depend on them. Scratch
+   memory is short) is converted in slabs; `coarse`: the tree's leaves are not split, which takes
+   some half of the memory. The hits depend on neither. Scratch
    (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once, several
    times for each slab, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open, (void **units, uint64_t *bytes, const tritree_view *tree,
-                                        uint32_t slab_nodes, void *stream));
+                                        uint32_t slab_nodes, bool coarse, void *stream));
 
 #ifdef __cplusplus
 }

@@ -11,9 +11,15 @@
 /* Converts a CUDA error to a status: cudaErrorMemoryAllocation to KD_ERROR_MEMORY, all others to
    KD_ERROR_DEVICE. */
 static inline kd_status cuda_fail(cudaError_t error, const char *file, int line, const char *call) {
+    size_t available = 0, total = 0;
     cudaGetLastError(); /* clears the runtime's last error, so that it is reported once */
-    return status_fail(error == cudaErrorMemoryAllocation ? KD_ERROR_MEMORY : KD_ERROR_DEVICE, file,
-                       line, "%s: %s", call, cudaGetErrorString(error));
+    if (error != cudaErrorMemoryAllocation)
+        return status_fail(KD_ERROR_DEVICE, file, line, "%s: %s", call, cudaGetErrorString(error));
+    if (cudaMemGetInfo(&available, &total) != cudaSuccess) cudaGetLastError();
+    return status_fail(KD_ERROR_MEMORY, file, line,
+                       "out of device memory: the driver needs more than the %llu bytes that are "
+                       "free; end other programs on this device, or use another device (%s)",
+                       (unsigned long long)available, call);
 }
 
 #define KD_CUDA(call)                                                                              \

@@ -12,18 +12,19 @@
 extern "C" {
 #endif
 
-/* Allocates on the current device. The message of KD_ERROR_MEMORY gives the bytes requested and the
-   bytes free. */
+/* Allocates on the current device, within the limit KANDELA_DEVICE_MEMORY (device_limit.h). The
+   message of KD_ERROR_MEMORY gives the bytes requested and the bytes free. */
 KD_DEVICE_CALL(device_memory_reserve, (void **pointer, uint64_t bytes));
 KD_DEVICE_ANSWER(void, device_memory_free, (void *pointer), );
 KD_DEVICE_CALL(device_memory_upload, (void *device_pointer, const void *host, uint64_t bytes));
 KD_DEVICE_CALL(device_memory_clear, (void *device_pointer, uint64_t bytes)); /* sets to zero */
 KD_DEVICE_CALL(device_memory_download, (void *host, const void *device_pointer, uint64_t bytes));
+/* Returns the free memory of the current device, within that limit. */
 KD_DEVICE_CALL(device_memory_free_bytes, (uint64_t * bytes));
 /* Returns true for device or managed memory; false for host memory, NULL or without CUDA. */
 KD_DEVICE_ANSWER(bool, device_memory_owns, (const void *pointer), false);
-/* Returns the peak number of bytes allocated by device_memory_reserve in this process; 0 without
-   CUDA. */
+/* Returns the peak number of bytes allocated by device_memory_reserve and device_pool_reserve in
+   this process; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, device_memory_peak_bytes, (void), 0);
 /* Waits for all work on the current device and returns its errors. */
 KD_DEVICE_CALL(device_wait, (void));

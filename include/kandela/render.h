@@ -105,8 +105,8 @@ typedef struct kd_render_options {
     char estimator[16]; /* "photon", advanced: photons of an estimate: "nearest" (the `gather`
                            nearest), "fixed" (all within `radius`), "adaptive" (up to `gather`) */
     uint64_t media_photons; /* photons to store in the map of media; 0: as many as `photons` */
-    uint64_t device_paths;  /* experimental, "path" and "direct" on a CUDA device: paths in flight,
-                               about 460 bytes each; 0: 2^23 */
+    uint64_t device_paths;  /* experimental, on a CUDA device: paths in flight, 475 to 700 bytes
+                               each; 0: as many as fit into 1 GB and the device's memory */
     char lookup[16]; /* experimental: photon lookup: "leaves" (leaf index), "walk" (stack-free
                         traversal of the left-balanced tree) or "auto"; same image */
     int32_t filter;  /* pixel reconstruction filter: 0: box; 1: Blackman-Harris, radius 1.5 pixels;

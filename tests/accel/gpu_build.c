@@ -5,6 +5,7 @@
 #include "accel/tree/tritree.h"
 #include "accel/triangles.h"
 #include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "scenes/mesh/generate.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
@@ -240,6 +241,26 @@ static void test_automatic_builder_falls_back(void **state) {
     assert_string_equal(builds.names[0], "cpu");
 }
 
+/* A large mesh is built by `binned` only in half of the free memory. */
+static void test_large_meshes_take_half(void **state) {
+    (void)state;
+    const uint64_t gigabyte = (uint64_t)1 << 30;
+    uint64_t available = 0;
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    if (available < 90 * gigabyte) skip();
+    static const struct {
+        const char *limit, *builder;
+    } cases[] = {{"60G", "zhou"}, {"90G", "binned"}};
+    for (int i = 0; i < 2; ++i) {
+        attempts builds = {.answers = {KD_OK}};
+        assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", cases[i].limit, 1), 0);
+        assert_int_equal(tritree_build_by_turns("auto", 4500000, 9000000, note_attempt, &builds),
+                         KD_OK);
+        assert_string_equal(builds.names[0], cases[i].builder);
+    }
+    assert_int_equal(unsetenv("KANDELA_DEVICE_MEMORY"), 0);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees_satisfy_invariants),
@@ -248,6 +269,7 @@ int main(void) {
                                        cmocka_unit_test(test_invalid_input_is_rejected),
                                        cmocka_unit_test(test_insufficient_memory_is_rejected),
                                        cmocka_unit_test(test_capacity_grows),
-                                       cmocka_unit_test(test_automatic_builder_falls_back)};
+                                       cmocka_unit_test(test_automatic_builder_falls_back),
+                                       cmocka_unit_test(test_large_meshes_take_half)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

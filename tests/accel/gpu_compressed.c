@@ -80,40 +80,53 @@ static void note_warning(void *context, log_level level, const char *message) {
     snprintf(warned, sizeof warned, "%s", message);
 }
 
-/* Without memory for the compressed form rays traverse the plain nodes, and a warning is logged
-   once. */
-static void test_missing_compressed_form_is_logged(void **state) {
-    (void)state;
+/* Allows `capacity` bytes of device memory beyond those that are held. */
+static void limit_memory(uint64_t capacity) {
+    const uint64_t gigabyte = (uint64_t)1 << 30;
+    uint64_t available = 0;
+    char text[32];
+    assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", "1G", 1), 0);
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(gigabyte - available + capacity));
+    assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", text, 1), 0);
+}
+
+/* Packs a tree of 3000 triangles with `capacity` bytes of device memory left; the warning names
+   `expected`. */
+static void pack_with(uint64_t capacity, const char *expected, bool packed) {
     triangle_set set = triangle_set_make(CASE_SOUP, 3000);
     const tritree_options options = tritree_options_default();
     tritree tree;
     tritree_cuda device_tree;
-    uint64_t available = 0;
-    void *held = NULL;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
     assert_int_equal(tritree_cuda_open(&device_tree, &tree), KD_OK);
-    assert_int_equal(device_pool_trim(), KD_OK);
-    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
-    assert_true(available > 4 << 20); /* less than the scratch memory of the form */
-    assert_int_equal(device_memory_reserve(&held, available - (4 << 20)), KD_OK);
+    limit_memory(capacity);
     log_set_sink(note_warning, NULL);
     warnings = 0;
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
     assert_int_equal(warnings, 1);
-    assert_non_null(strstr(warned, "no compressed tree"));
-    assert_null(device_tree.compressed);
-    assert_true(device_tree.unpacked);
+    if (!strstr(warned, expected)) fail_msg("%s, expected %s", warned, expected);
+    assert_int_equal(device_tree.compressed != NULL, packed);
+    assert_int_equal(device_tree.unpacked, !packed);
     log_set_sink(NULL, NULL);
-    device_memory_free(held);
+    assert_int_equal(unsetenv("KANDELA_DEVICE_MEMORY"), 0);
     tritree_cuda_close(&device_tree);
     tritree_close(&tree);
     triangle_set_close(&set);
 }
 
+/* If memory is short, leaves are not split; if that does not suffice, rays traverse the plain
+   nodes. Either is logged once. */
+static void test_short_memory_is_logged(void **state) {
+    (void)state;
+    pack_with(3 << 20, "a coarse compressed tree", true);
+    pack_with(1 << 18, "no compressed tree", false);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device_bytes_equal_cpu_bytes),
-                                       cmocka_unit_test(test_missing_compressed_form_is_logged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory_is_logged),
+                                       cmocka_unit_test(test_device_bytes_equal_cpu_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

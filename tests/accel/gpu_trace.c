@@ -77,19 +77,23 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
     }
 }
 
-/* The hits do not depend on the slabs in which the compressed form was made. */
-static void all_slabs_agree(const tritree_cuda *tree, answers *a, const char *set, uint32_t count) {
-    tritree_cuda in_slabs = *tree;
-    void *units = NULL;
-    uint64_t bytes = 0;
-    assert_int_equal(
-        compressed_device_open(&units, &bytes, &tree->view, tree->view.node_count / 8 + 1, NULL),
-        KD_OK);
-    assert_int_equal(units == NULL, tree->compressed == NULL);
-    in_slabs.view.compressed = units;
-    cast(&in_slabs, a, TRACE_PERSISTENT, 0);
-    same_bits(a, "persistent in slabs", set, count);
-    device_memory_free(units);
+/* The hits do not depend on the slabs in which the compressed form was made, nor on its leaves. */
+static void all_forms_agree(const tritree_cuda *tree, answers *a, const char *set, uint32_t count) {
+    for (int coarse = 0; coarse < 2; ++coarse) {
+        tritree_cuda other = *tree;
+        void *units = NULL;
+        uint64_t bytes = 0;
+        assert_int_equal(compressed_device_open(&units, &bytes, &tree->view,
+                                                coarse ? 0 : tree->view.node_count / 8 + 1,
+                                                coarse != 0, NULL),
+                         KD_OK);
+        assert_int_equal(units == NULL, tree->compressed == NULL);
+        if (coarse) assert_true(bytes <= tree->compressed_bytes);
+        other.view.compressed = units;
+        cast(&other, a, TRACE_PERSISTENT, 0);
+        same_bits(a, coarse ? "coarse" : "in slabs", set, count);
+        device_memory_free(units);
+    }
 }
 
 static void compare(answers *a, answers *b, case_triangles which, uint32_t count) {
@@ -122,7 +126,7 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     cast(&on_device, a, TRACE_ONCE, 8);
     same_bits(a, "narrow tiles", name, count);
     all_tiles_and_counts_agree(&on_device, a, b);
-    all_slabs_agree(&on_device, a, name, count);
+    all_forms_agree(&on_device, a, name, count);
     tritree_cuda_close(&on_device);
     tritree_close(&tree);
     triangle_set_close(&set);

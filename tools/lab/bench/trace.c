@@ -269,7 +269,7 @@ static kd_status run_compressed(const trace_case *bench) {
         void *units = NULL;
         uint64_t bytes = 0;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        status = compressed_device_open(&units, &bytes, &bench->on_device.view, 0, NULL);
+        status = compressed_device_open(&units, &bytes, &bench->on_device.view, 0, false, NULL);
         if (status == KD_OK) status = device_timer_stop(&timer, NULL, &seconds);
         device_memory_free(units);
         KD_TRY_GOTO(status);
