@@ -70,7 +70,8 @@ static render_values base_values(const char *integrator_name) {
     options->photons = options->caustic_photons = options->media_photons = 200;
     options->gather = 10;
     options->radius = 0.5f;
-    options->max_depth = 1024; /* no limit, which would be probed by more paths than the picture has */
+    /* no limit, which would be probed by more paths than the picture has */
+    options->max_depth = 1024;
     options->max_specular = 0;
     options->precompute = 0;
     options->spp = options->passes = SAMPLES;
