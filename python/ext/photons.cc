@@ -43,6 +43,12 @@ static nb::object list(const photons_handle &photons, int map) {
     return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(first, 2, shape, kept(used)));
 }
 
+static photons_handle *load(const std::string &path) {
+    kd_photons *photons = nullptr;
+    check_unlocked([&] { return kd_photons_load(&photons, path.c_str()); });
+    return new photons_handle(photons);
+}
+
 void bind_photons(nb::module_ &m) {
     nb::class_<photons_handle>(m, "Photons", "kd_photons");
     m.def("kd_photons_emit", emit, nb::arg("scene"), nb::arg("options"),
@@ -62,4 +68,5 @@ void bind_photons(nb::module_ &m) {
             check_unlocked([&] { return kd_photons_write(used.get(), path.c_str()); });
         },
         nb::arg("photons"), nb::arg("path"), "A file that RenderOptions.photon_map takes.");
+    m.def("kd_photons_load", load, nb::arg("path"), "Reads a file that kd_photons_write wrote.");
 }

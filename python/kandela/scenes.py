@@ -395,6 +395,40 @@ class Photons:
         """
         _c.kd_photons_write(self._c, path_text(path))
 
+    @classmethod
+    def load(cls, path: Any) -> Photons:
+        """Read a file (.kdp) that `save` or the program wrote; it must not change meanwhile.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, modified or not a photon map.
+
+        Examples
+        --------
+        >>> Photons.load("/nowhere/at/all")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
+        """
+        return cls(_c.kd_photons_load(path_text(path)))
+
+    def __getstate__(self):
+        """The file of `save`."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(os.path.join(folder, "map.kdp"))
+            with open(os.path.join(folder, "map.kdp"), "rb") as file:
+                return {"file": file.read()}
+
+    def __setstate__(self, state):
+        number, path = tempfile.mkstemp(".kdp")
+        with os.fdopen(number, "wb") as file:
+            file.write(state["file"])
+        self.__init__(_c.kd_photons_load(path))
+        try:
+            os.remove(path)  # the photons stay mapped
+        except OSError:
+            pass  # Windows does not remove a mapped file
+
     def __repr__(self):
         return (f"<kandela.Photons: {len(self.indirect)} indirect, {len(self.caustic)} caustic, "
                 f"{len(self.media)} in media>")

@@ -254,3 +254,18 @@ kd_status kd_photons_write(const kd_photons *photons, const char *path) {
     KD_TRY(photon_file_write(path, &photons->held));
     return KD_OK;
 }
+
+kd_status kd_photons_load(kd_photons **loaded, const char *path) {
+    KD_REQUIRE(loaded && path, KD_ERROR_USAGE, "`out` and `path` must not be NULL");
+    *loaded = NULL;
+    kd_photons *handle = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(handle, 1));
+    kd_status status = photon_file_open(&handle->held, path);
+    if (status == KD_OK) status = make_world(handle);
+    if (status != KD_OK) {
+        kd_photons_close(handle);
+        return status_pass(status, __FILE__, __LINE__, "photon_file_open");
+    }
+    *loaded = handle;
+    return KD_OK;
+}

@@ -144,5 +144,15 @@ CALL(photons_write) {
     unlink(map);
     return status;
 }
+CALL(photons_load) {
+    char map[80];
+    kd_photons *made = NULL;
+    snprintf(map, sizeof map, "%s/map.kdp", folder);
+    assert_int_equal(kd_photons_write(photons, map), KD_OK);
+    const kd_status status = kd_photons_load(ARG(0, &made), ARG(1, map));
+    kd_photons_close(made);
+    unlink(map);
+    return status;
+}
 
 #endif

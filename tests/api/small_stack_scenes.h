@@ -114,6 +114,8 @@ static void emit_small(const char *path) {
     }
     OK(kd_photons_write(photons, "small_stack.kdp"));
     kd_photons_close(photons);
+    OK(kd_photons_load(&photons, "small_stack.kdp"));
+    kd_photons_close(photons);
     options.photon_map = "small_stack.kdp";
     strcpy(options.integrator, "photon");
     render_with(scene, &options);

@@ -239,6 +239,7 @@ static const row rows[] = {
     ROW(photons_count, 1, ""),
     ROW(photons_list, 1, ""),
     ROW(photons_write, 2, "01"),
+    ROW(photons_load, 2, "01"),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -1,7 +1,9 @@
 """Scenes from files and from arrays, rendering and its options, photons, cancelling a rendering."""
 
+import copy
 import doctest
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -124,6 +126,14 @@ def test_photons_sum_and_render_equally(tmp_path):
     own = kandela.render(scene, integrator="photon", photons=3000, spp=1)
     given = kandela.render(scene, integrator="photon", spp=1, photon_map=str(tmp_path / "map.kdp"))
     assert own.hash == given.hash
+    for same in (kandela.Photons.load(tmp_path / "map.kdp"), copy.deepcopy(found),
+                 pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(found))))):
+        assert same.counts == found.counts
+        for name in ("indirect", "caustic", "media"):
+            assert getattr(same, name).tobytes() == getattr(found, name).tobytes()
+    (tmp_path / "map.kdp").write_bytes((tmp_path / "map.kdp").read_bytes()[:-7])
+    with pytest.raises(kandela.InputError, match="map.kdp"):
+        kandela.Photons.load(tmp_path / "map.kdp")
     kept = found.caustic
     del found
     assert np.isfinite(kept["position"]).all()
