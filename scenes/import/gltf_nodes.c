@@ -314,6 +314,9 @@ static kd_status camera_read(gltf_file *gltf, const gltf_node *node, mesh_camera
                       &lens));
     KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "orthographic", false,
                       &parallel));
+    const char *type = "";
+    KD_TRY(gltf_text(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "type", &type));
+    if (parallel && strcmp(type, "orthographic") == 0) lens = NULL;
     if (!lens && !parallel) {
         gltf_warn(gltf, "unsupported", &at,
                   "found neither `perspective` nor `orthographic`; the camera is ignored");
