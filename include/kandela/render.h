@@ -284,9 +284,9 @@ KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* Returns the XXH3 hash of the channels R, G and B: equal images have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
 /* Writes the image in the format of the suffix; `kandela info` lists the formats. 8-bit formats
-   (.png, .jpg) are scaled by 2^exposure (NAN: chosen as for kd_render_options.exposure), tone
-   mapped and encoded as sRGB; the others are linear. An .exr file of a crop has the place of the
-   crop in the image. */
+   (.png, .jpg) are scaled by 2^exposure (NAN: chosen as for kd_render_options.exposure), finished
+   (kd_render_options.bloom and following, of the rendering), tone mapped and encoded as sRGB; the
+   others are linear. An .exr file of a crop has the place of the crop in the image. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

@@ -35,6 +35,21 @@ expect_developed "4 2 0.1000 0.2000" a.pfm --resize 4x0
 expect_developed "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
 # a file of radiance gets neither exposure nor tone curve
 expect_developed "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx
+finish=(--bloom 0.3 --bloom-radius 0.1 --vignette 0.5 --white-balance 4000K --contrast 1.2 --saturation 0.5)
+expect_developed "8 4 0.1000 0.2000" a.pfm "${finish[@]}"
+# rendering with the keys of a scene is rendering without, then developing
+lamp='"kandela": 1, "meshes": [{"file": "gen:cornell"}]'
+echo "{$lamp}" >plain.json
+echo "{$lamp, \"render\": {\"bloom\": 0.3, \"bloom_radius\": 0.1, \"vignette\": 0.5, \"white_balance\": \"4000K\",
+    \"contrast\": 1.2, \"saturation\": 0.5}}" >finished.json
+expect_exit 0 "$program" render plain.json --resolution 16x12 --spp 1 -q -o plain.pfm -o plain.png
+expect_exit 0 "$program" render finished.json --resolution 16x12 --spp 1 -q -o finished.pfm -o finished.png
+expect_exit 0 "$program" develop plain.pfm "${finish[@]}" -o developed.png
+expect_true "the finish leaves radiance as it is" cmp plain.pfm finished.pfm
+expect_true "render and develop finish alike" cmp finished.png developed.png
+expect_true "the finish changes 8-bit pictures" test "$(cksum <plain.png)" != "$(cksum <finished.png)"
+expect_exit 2 "$program" develop a.pfm --white-balance mauve -o never.png
+expect_says err 'the white balance is "mauve"; expected none, a temperature such as 3200K'
 KANDELA_OIDN=$fake expect_developed "8 4 0.2000 0.2000" a.pfm --denoise
 # the whole picture is denoised before it is cropped
 KANDELA_OIDN=$fake expect_developed "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4

@@ -37,6 +37,8 @@ const option_hint option_hints[] = {
     {"--shutter", "--motion-blur --shutter-time"},
     {"--exposure", "--ev --stops --brightness --film-exposure --iso"},
     {"--tonemap", "--tone-mapping --tonemapping --tone-map --view-transform --tonemapper"},
+    {"--bloom", "--glare --glow"},
+    {"--white-balance", "--wb --temperature --white-point --whitepoint"},
     {"--env", "--envmap --environment-map --environment --hdri --sky --background-image --ibl"},
     {"--eye", "--camera-position --camera-origin --origin --position --from"},
     {"--look-at", "--lookat --target --look --camera-target --center --to"},
