@@ -26,6 +26,7 @@ kd_status ambient_launch(const frame *frame, const struct sample_range *range);
 kd_status whitted_launch_instanced(const frame *frame, const struct sample_range *range);
 kd_status ambient_launch_instanced(const frame *frame, const struct sample_range *range);
 kd_status light_launch(const frame *frame, const struct sample_range *range);
+kd_status vcm_launch(const frame *frame, const struct sample_range *range);
 kd_status debug_launch(const frame *frame, const struct sample_range *range);
 
 #ifdef __cplusplus

@@ -12,17 +12,13 @@
 #include "points/select/builders.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
+#include "render/integrators/vcm_device.h"
 #include "render/integrators/vcm_eye.h"
 #include <stdlib.h>
 
 enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200 };
 /* Share of the light paths that are aimed at lenses. */
 static const float aimed_share = 0.5f;
-
-typedef struct vcm_landing {
-    vec3 place;
-    vcm_photon photon;
-} vcm_landing;
 
 typedef struct vcm_chunk {
     vcm_landing *landings;
@@ -33,7 +29,8 @@ typedef struct vcm_chunk {
 } vcm_chunk;
 
 typedef struct vcm_state {
-    vcm_view view; /* pixels.scene is set for each use */
+    vcm_view view; /* the first member, which launches read */
+    vcm_cuda device;
     emission_target aims[EMISSION_TARGETS];
     uint32_t aim_count;
     bool disperses;
@@ -54,24 +51,26 @@ static int compare_floats(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the median size of a pixel on the surfaces that rays through pixels' centres hit; 0 if
-   there are none. */
-static float median_footprint(const frame *frame, const pixel_view *view) {
+/* Sets *size to the median size of a pixel on the surfaces that rays through pixels' centres hit;
+   to 0 if there are none. */
+static kd_status median_footprint(float *size, const frame *frame, const vcm_view *view) {
     float found[FOOTPRINTS * FOOTPRINTS];
-    const camera_sight sight = camera_sight_of(&view->eye, view->height);
-    const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
+    const camera_sight sight = camera_sight_of(&view->pixels.eye, view->pixels.height);
     size_t count = 0;
+    if (frame->device_frame)
+        KD_TRY(vcm_cuda_footprints(found, FOOTPRINTS, view, &frame->device_frame->scene.view));
     for (int32_t i = 0; i < FOOTPRINTS * FOOTPRINTS; ++i) {
-        const int32_t x = (int32_t)((int64_t)(i % FOOTPRINTS) * view->width / FOOTPRINTS);
-        const int32_t y = (int32_t)((int64_t)(i / FOOTPRINTS) * view->height / FOOTPRINTS);
-        const ray ray = camera_ray_by(&view->eye, &sight, view->width, view->height, x, y, centre);
-        const ray_hit hit = tritree_closest(&frame->scene->tree, ray);
-        if (hit.triangle == KD_NONE) continue;
-        found[count++] = view->eye.tall > 0 ? sight.pixel : hit.t * sight.pixel;
+        if (!frame->device_frame) {
+            const ray ray = vcm_footprint_ray(&view->pixels, FOOTPRINTS, i);
+            const ray_hit hit = tritree_closest(&frame->scene->tree, ray);
+            found[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
+        }
+        if (!(found[i] < INFINITY)) continue;
+        found[count++] = view->pixels.eye.tall > 0 ? sight.pixel : found[i] * sight.pixel;
     }
-    if (count == 0) return 0;
     qsort(found, count, sizeof *found, compare_floats);
-    return found[count / 2];
+    *size = count ? found[count / 2] : 0;
+    return KD_OK;
 }
 
 static bool scene_disperses(const scene_view *scene) {
@@ -157,11 +156,22 @@ static void vcm_close(frame *closed) {
     for (uint32_t i = 0; state->chunks && i < state->chunk_count; ++i)
         memory_free(state->chunks[i].landings);
     memory_free(state->chunks);
-    memory_free(state->view.sums);
+    if (state->device.counts)
+        vcm_cuda_close(&state->device);
+    else
+        memory_free(state->view.sums);
     memory_free(state->photons);
     pointtree_close(&state->tree);
     memory_free(state);
     closed->state = NULL;
+}
+
+static kd_status reserve_sums(vcm_state *state, const frame *frame) {
+    const uint64_t sums = state->view.splat ? 3 * (uint64_t)state->view.paths : 0;
+    if (!frame->device_frame) return KD_RESERVE_ZEROED(state->view.sums, sums);
+    KD_TRY(vcm_cuda_open(&state->device, sums));
+    state->view.sums = state->device.sums;
+    return KD_OK;
 }
 
 static kd_status vcm_prepare(frame *prepared) {
@@ -177,15 +187,14 @@ static kd_status vcm_prepare(frame *prepared) {
     state->disperses = scene_disperses(scene);
     state->first_radius = options->radius;
     if (!(options->radius > 0))
-        state->first_radius = median_footprint(prepared, &state->view.pixels);
+        KD_TRY_GOTO(median_footprint(&state->first_radius, prepared, &state->view));
     uint64_t begin, end;
     ranks_part(prepared->comm, prepared->comm ? prepared->comm->rank : 0,
                state->view.needs_light ? state->view.paths : 0, &begin, &end);
     state->first = (uint32_t)begin;
     state->share = (uint32_t)(end - begin);
-    state->chunk_count = (state->share + CHUNK - 1) / CHUNK;
-    if (state->view.splat)
-        KD_TRY_GOTO(KD_RESERVE_ZEROED(state->view.sums, 3 * (uint64_t)state->view.paths));
+    state->chunk_count = prepared->device_frame ? 1 : (state->share + CHUNK - 1) / CHUNK;
+    KD_TRY_GOTO(reserve_sums(state, prepared));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state->chunks, state->chunk_count));
     if (state->view.needs_light) KD_TRY_GOTO(aim_targets(state->aims, &state->aim_count, scene));
 done:
@@ -202,8 +211,10 @@ static kd_status list_photon(vcm_chunk *to, vec3 place, const vcm_photon *landed
         KD_TRY(KD_GROW(to->landings, to->count, capacity));
         to->capacity = capacity;
     }
-    to->landings[to->count].place = place;
-    to->landings[to->count++].photon = *landed;
+    vcm_landing *landing = to->landings + to->count++;
+    landing->place = place;
+    landing->photon = *landed;
+    landing->path = 0; /* the chunks are in the order of paths */
     return KD_OK;
 }
 
@@ -250,17 +261,58 @@ static void trace_chunks(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Sums over the chunks of all ranks. */
-typedef struct vcm_counts {
-    uint64_t photons, rays, cut;
-} vcm_counts;
+/* Puts the photons in the order of paths, and those of a path in that of its vertices. */
+static kd_status sort_landings(vcm_landing *sorted, const vcm_landing *landings, uint64_t count,
+                               uint32_t paths) {
+    uint64_t *begins = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(begins, (uint64_t)paths + 1));
+    for (uint64_t i = 0; i < count; ++i) ++begins[landings[i].path + 1];
+    for (uint32_t p = 0; p < paths; ++p) begins[p + 1] += begins[p];
+    for (uint64_t i = 0; i < count; ++i) {
+        uint64_t to = begins[landings[i].path]++;
+        for (; to > 0 && sorted[to - 1].path == landings[i].path &&
+               sorted[to - 1].photon.landed > landings[i].photon.landed;
+             --to)
+            sorted[to] = sorted[to - 1];
+        sorted[to] = landings[i];
+    }
+    memory_free(begins);
+    return KD_OK;
+}
+
+/* Traces the rank's light paths on the device, as a single chunk. */
+static kd_status trace_on_device(vcm_state *state, const frame *frame) {
+    vcm_chunk *to = state->chunks;
+    vcm_landing *landings = NULL;
+    vcm_counts counts;
+    KD_TRY(vcm_cuda_trace(&state->device, &state->view, &frame->device_frame->scene.view,
+                          state->first, state->share, &counts));
+    to->count = counts.photons;
+    to->rays = counts.rays;
+    to->cut = (uint32_t)counts.cut;
+    memory_free(to->landings);
+    to->landings = NULL;
+    if (to->count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(to->landings, to->count));
+    KD_TRY(KD_RESERVE(landings, to->count));
+    kd_status status = vcm_cuda_fetch(&state->device, landings, to->count);
+    if (status == KD_OK) status = sort_landings(to->landings, landings, to->count, state->share);
+    memory_free(landings);
+    return status;
+}
+
+static void trace_on_host(vcm_state *state, const frame *frame) {
+    vcm_work work = {state, frame->scene};
+    if (state->view.splat)
+        memset(state->view.sums, 0, 3 * (size_t)state->view.paths * sizeof *state->view.sums);
+    parallel_for(state->chunk_count, 1, trace_chunks, &work);
+}
 
 /* Adds the splats of all ranks, and sets counts->photons to the number of this rank's photons,
- *begins to the places of all ranks' photons (one more than ranks). */
-static kd_status add_ranks(const frame *frame, vcm_state *state, vcm_counts *counts,
-                           uint64_t **begins) {
+ *begins to the places of all ranks' photons (one more than ranks). `status`: of tracing. */
+static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status status,
+                           vcm_counts *counts, uint64_t **begins) {
     const uint64_t size = ranks_shared(frame->comm) ? (uint64_t)frame->comm->size : 1;
-    kd_status status = KD_OK;
     uint64_t *all = NULL;
     for (uint32_t c = 0; c < state->chunk_count && status == KD_OK; ++c) {
         status = state->chunks[c].status;
@@ -285,9 +337,10 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, vcm_counts *cou
     }
     memory_free(all);
     KD_TRY(status);
-    if (size > 1 && state->view.splat)
-        KD_TRY(ranks_all_sum(frame->comm, state->view.sums, 3 * (uint64_t)state->view.paths));
-    return KD_OK;
+    if (size == 1 || !state->view.splat) return KD_OK;
+    const uint64_t sums = 3 * (uint64_t)state->view.paths;
+    return frame->device_frame ? ranks_device_sum(frame->comm, state->view.sums, sums)
+                               : ranks_all_sum(frame->comm, state->view.sums, sums);
 }
 
 /* Fills `all` with the photons of all ranks. */
@@ -339,6 +392,8 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
     if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
     if (status == KD_OK) status = join_landings(frame, state, begins, all);
     if (status == KD_OK) status = plant_photons(state, all, count, frame->job);
+    if (status == KD_OK && frame->device_frame)
+        status = vcm_cuda_plant(&state->device, &state->tree, state->photons, &state->view);
     memory_free(all);
     return status;
 }
@@ -379,12 +434,13 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     uint64_t *begins = NULL;
     begin_pass(state, frame, pass);
     if (!state->view.needs_light) return KD_OK;
-    vcm_work work = {state, frame->scene};
     job_stage_begin(frame->job, "emit", state->view.paths);
-    if (state->view.splat)
-        memset(state->view.sums, 0, 3 * (size_t)state->view.paths * sizeof *state->view.sums);
-    parallel_for(state->chunk_count, 1, trace_chunks, &work);
-    kd_status status = add_ranks(frame, state, &counts, &begins);
+    kd_status traced = KD_OK;
+    if (frame->device_frame)
+        traced = trace_on_device(state, frame);
+    else
+        trace_on_host(state, frame);
+    kd_status status = add_ranks(frame, state, traced, &counts, &begins);
     job_stage_end(frame->job);
     if (status == KD_OK) status = make_photons(state, frame, begins);
     memory_free(begins);
@@ -401,7 +457,8 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
 }
 
 static pixel_sample vcm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
-    return vcm_pixel(&((const vcm_state *)frame->state)->view, frame->scene, x, y, sample);
+    const pixel_view pixels = integrator_view(frame);
+    return vcm_pixel(&((const vcm_state *)frame->state)->view, &pixels, x, y, sample);
 }
 
 static uint64_t vcm_bytes(const kd_render_options *options) {
@@ -415,6 +472,7 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .sample = vcm_sample,
                                    .close = vcm_close,
                                    .pass = vcm_pass,
+                                   .launch = KD_IF_CUDA(vcm_launch),
                                    .passes_are_samples = true,
                                    .depth_probe = &integrator_path,
                                    .state_bytes = vcm_bytes};

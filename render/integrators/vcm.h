@@ -32,8 +32,8 @@ typedef struct vcm_photon {
 
 /* Everything that a pass's paths depend on. */
 typedef struct vcm_view {
-    pixel_view pixels;
-    light_eye limits; /* of light paths; its camera is not used */
+    pixel_view pixels; /* its scene is not used */
+    light_eye limits;  /* of light paths; its camera is not used */
     path_options path;
     photon_emission emission;
     bool eye, lamps, splat, merge; /* techniques */

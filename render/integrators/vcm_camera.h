@@ -110,6 +110,17 @@ KD_FN bool vcm_project(const pixel_view *view, vec3 point, rng_block random, vcm
                             out);
 }
 
+/* Returns the ray through the centre of pixel i of a grid of side x side pixels over the picture.
+ */
+KD_FN ray vcm_footprint_ray(const pixel_view *view, int32_t side, int32_t i) {
+    const camera_sight sight = camera_sight_of(&view->eye, view->height);
+    rng_block centre;
+    for (int d = 0; d < 4; ++d) centre.value[d] = 0.5f;
+    return camera_ray_by(&view->eye, &sight, view->width, view->height,
+                         (int32_t)((int64_t)(i % side) * view->width / side),
+                         (int32_t)((int64_t)(i / side) * view->height / side), centre);
+}
+
 /* Returns 1 / vcm_projection.per_area for a surface at distance 1 along a camera ray, or for an
    orthographic camera at any distance. `time`: of the ray's camera. */
 KD_FN float vcm_camera_spread(const pixel_view *view, float time, vec3 direction) {

@@ -193,10 +193,11 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
     return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);
 }
 
-/* Sample `sample` of a pixel: an eye path, and the pixel's splats. */
-KD_FN pixel_sample vcm_pixel(const vcm_view *view, const scene_view *scene, int32_t x, int32_t y,
+/* Sample `sample` of a pixel: an eye path, and the pixel's splats. `pixels`: view->pixels with the
+   scene. */
+KD_FN pixel_sample vcm_pixel(const vcm_view *view, const pixel_view *pixels, int32_t x, int32_t y,
                              uint32_t sample) {
-    const pixel_view *pixels = &view->pixels;
+    const scene_view *scene = pixels->scene;
     const rng_key key = pixel_key(pixels, x, y, sample);
     const ray ray = pixel_ray(pixels, x, y, key);
     const float time = pixels->moves ? sobol_draw(key, 0, PATH_DRAW_TIME).value[0] : 0;

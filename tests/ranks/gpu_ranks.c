@@ -39,7 +39,7 @@ static scene *open_small(kd_render_options *options) {
 
 static void test_mixed_ranks(void **state) {
     (void)state;
-    static const char *const methods[] = {"path", "sppm", "photon", "light"};
+    static const char *const methods[] = {"path", "sppm", "photon", "light", "vcm"};
     static const char *const mixes[] = {"cpu,cuda:0", "cuda:0,cpu,cuda:0"};
     kd_render_options options;
     scene *made = open_small(&options);

@@ -170,6 +170,11 @@ static void test_light(void **state) {
     every_scene("light", false);
 }
 
+static void test_vcm(void **state) {
+    (void)state;
+    every_scene("vcm", true);
+}
+
 /* Without the environment where the camera sees it. */
 static void test_background(void **state) {
     (void)state;
@@ -331,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_whitted),
         cmocka_unit_test(test_ambient_occlusion),
         cmocka_unit_test(test_light),
+        cmocka_unit_test(test_vcm),
         cmocka_unit_test(test_background),
         cmocka_unit_test(test_debug),
         cmocka_unit_test(test_debug_photons),
