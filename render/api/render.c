@@ -259,15 +259,15 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
 }
 
 /* Moves the default camera into a room, and lets in daylight. */
-static kd_status enter_room(scene_look *look, render_trees *trees, scene_view *view, frame *frame,
-                            const scene *scene) {
+static kd_status enter_interior(scene_look *look, render_trees *trees, scene_view *view,
+                                frame *frame, const scene *scene) {
     const kd_render_options *options = frame->options;
     bool changed = false;
-    scene_view room = *view; /* without the ground */
-    room.mesh.triangle_count = look->triangle_count;
-    const bool lit = room_camera_is_room(&room);
-    if (!lit && !(look_may_change(look) && room_camera_needs_lamp(&room))) return KD_OK;
-    frame->view = room_camera(&room, (float)options->width / (float)options->height);
+    scene_view mesh = *view; /* without the ground */
+    mesh.mesh.triangle_count = look->triangle_count;
+    const bool lit = room_camera_is_room(&mesh);
+    if (!lit && !(look_may_change(look) && interior_needs_lamp(&mesh))) return KD_OK;
+    frame->view = room_camera(&mesh, (float)options->width / (float)options->height);
     frame->view_end = frame->view;
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     KD_TRY(scene_look_inside(look, scene, &frame->view, view, !lit, &changed));
@@ -287,7 +287,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     KD_TRY(shared_frame_agree(
         comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
     if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
-        KD_TRY(shared_frame_agree(comm, enter_room(&saving->look, trees, view, frame, scene)));
+        KD_TRY(shared_frame_agree(comm, enter_interior(&saving->look, trees, view, frame, scene)));
     out->view = frame->view;
     const integrator *integrator = frame->integrator;
     if (integrator->identify) KD_TRY(integrator->identify(frame));
@@ -387,6 +387,12 @@ static kd_status set_background(image_background *out, scene_view *view,
     return KD_OK;
 }
 
+static kd_status open_look(scene_look *out, const scene *scene, const frame *frame,
+                           scene_view *view) {
+    const look_request request = {frame->options, &frame->view, frame->integrator->studio};
+    return scene_look_open(out, scene, &request, view);
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
@@ -414,13 +420,12 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
                    .job = job};
     render_trees trees;
     frame_cuda device_frame;
-    film negative;
+    film negative = {.pixels = NULL};
     kd_status status = KD_OK;
     aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
     memset(&device_frame, 0, sizeof device_frame);
-    memset(&negative, 0, sizeof negative);
-    KD_TRY_GOTO(scene_look_open(&saving.look, scene, options, &frame.view, &view));
+    KD_TRY_GOTO(open_look(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
     job_stage_end(job);

@@ -288,7 +288,7 @@ static void test_every_option_has_a_group(void **state) {
             if (strlen(row->help) > 110) fail_msg("--%s: the help takes three lines", row->name);
             daily += row->daily;
         }
-    assert_in_range(daily, 20, 26);
+    assert_in_range(daily, 20, 25);
 }
 
 int main(void) {
