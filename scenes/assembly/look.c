@@ -90,12 +90,15 @@ static float inside(float at, float half) {
     return float_clamp((half - fabsf(at)) * (LOOK_WIDTH / (2 * KD_PI)) + 0.5f, 0, 1);
 }
 
-/* The radiance from a direction in the axes of the light. */
-static vec3 studio_radiance(vec3 direction) {
+/* The radiance from a direction in the axes of the light; boxes behind the scene are not lower than
+   `lowest`, in degrees, so that the camera does not see them. */
+static vec3 studio_radiance(vec3 direction, float lowest) {
     vec3 sum = vec3_make(all_round[0], all_round[1], all_round[2]);
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; ++i) {
         const soft_box *box = boxes + i;
-        const vec3 middle = by_angles(box->azimuth, box->elevation);
+        const bool behind = fabsf(box->azimuth) > 90;
+        const vec3 middle =
+            by_angles(box->azimuth, behind ? float_max(box->elevation, lowest) : box->elevation);
         const vec3 right = vec3_normalize(vec3_make(middle.z, 0, -middle.x));
         const float along = vec3_dot(direction, middle);
         if (!(along > 0.1f)) continue;
@@ -157,12 +160,20 @@ static kd_status open_surroundings(surroundings *out, int32_t width) {
     return KD_RESERVE(out->texels, 3 * (uint64_t)out->width * (uint64_t)out->height);
 }
 
-static kd_status make_studio(surroundings *out) {
+/* The elevation, in degrees, of a box just above the picture. */
+static float above_picture(const surroundings *made, const camera *view) {
+    const float upward = vec3_dot(camera_frame(view).normal, made->axes[1]);
+    const float top = asinf(float_clamp(upward, -1, 1)) * (180 / KD_PI) + 0.5f * view->fov_degrees;
+    return float_min(top + 22, 80);
+}
+
+static kd_status make_studio(surroundings *out, const camera *view) {
+    const float lowest = above_picture(out, view);
     KD_TRY(open_surroundings(out, LOOK_WIDTH));
     out->sun_weight = 1;
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
-            const vec3 light = studio_radiance(texel_direction(out, x, y));
+            const vec3 light = studio_radiance(texel_direction(out, x, y), lowest);
             float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
             rgb[0] = light.x;
             rgb[1] = light.y;
@@ -388,7 +399,7 @@ kd_status scene_look_open(scene_look *out, const scene *scene, const look_reques
     out->exposed = studio || sky;
     if (studio || sky) {
         face_camera(made.axes, scene, request->view);
-        KD_TRY(studio ? make_studio(&made) : make_sky(&made, by_angles(-50, 40)));
+        KD_TRY(studio ? make_studio(&made, request->view) : make_sky(&made, by_angles(-50, 40)));
         KD_TRY(set_surroundings(out, scene, &made, shown));
     }
     if (out->kind != LOOK_PLAIN || strcmp(options->material, shown_material_name(0)) != 0)
