@@ -403,7 +403,7 @@ RETIRED = {
     "wish": "filter", "ask": "query", "tell": "report",
 }  # fmt: skip
 KEPT_NAMES = """
-    AT_LEAST_0 ROOM_BEAMS ROOM_BLOBS ROOM_RAYS room_beam room_camera room_camera_is_room room_camera_needs_lamp room_materials room_share
+    AT_LEAST_0 ROOM_BEAMS ROOM_BLOBS ROOM_RAYS room_beam room_camera room_camera_is_room room_materials room_share
     room_shell
 """.split()
 RETIRED_TEXT = re.compile(

@@ -203,7 +203,7 @@ static kd_status move_scene(render_saving *saving, render_trees *trees, scene_vi
     KD_TRY(scene_open_at(&trees->moved, first, at, frame->job));
     *view = scene_get_view(trees->moved);
     KD_TRY(set_background(&out->background, view, frame->options));
-    KD_TRY(scene_look_open(&saving->look.shown, trees->moved, frame->options, &frame->view, view));
+    KD_TRY(render_look_open(&saving->look, trees->moved, frame, view));
     KD_TRY(render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job));
     return render_look_move(&saving->look, trees, view, frame);
 }
@@ -397,13 +397,13 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
                    .job = job};
     render_trees trees;
     frame_cuda device_frame;
-    film negative;
+    film negative = {.pixels = NULL};
     kd_status status = KD_OK;
     aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
     memset(&device_frame, 0, sizeof device_frame);
     memset(&negative, 0, sizeof negative);
-    KD_TRY_GOTO(scene_look_open(&saving.look.shown, scene, options, &frame.view, &view));
+    KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
     job_stage_end(job);

@@ -2,6 +2,12 @@
 #include "core/status.h"
 #include "scenes/assembly/scene_camera.h"
 
+kd_status render_look_open(render_look *look, const scene *scene, const frame *frame,
+                           scene_view *view) {
+    const look_request request = {frame->options, &frame->view, frame->integrator->studio};
+    return scene_look_open(&look->shown, scene, &request, view);
+}
+
 static kd_status light_room(render_look *look, const render_trees *trees, scene_view *view,
                             const frame *frame, const scene *scene) {
     bool changed = false;
@@ -16,7 +22,7 @@ kd_status render_look_go_inside(render_look *look, const render_trees *trees, sc
     scene_view room = *view; /* without the ground */
     room.mesh.triangle_count = look->shown.triangle_count;
     const bool lit = room_camera_is_room(&room);
-    if (!lit && !(look_may_change(&look->shown) && room_camera_needs_lamp(&room))) return KD_OK;
+    if (!lit && !(look_may_change(&look->shown) && interior_needs_lamp(&room))) return KD_OK;
     frame->view = room_camera(&room, (float)options->width / (float)options->height);
     frame->view_end = frame->view;
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");

@@ -10,6 +10,9 @@ typedef struct render_look {
     bool inside, lamp; /* the default camera is in a room; one without windows */
 } render_look;
 
+/* As scene_look_open, for the frame's camera and integrator. */
+kd_status render_look_open(render_look *look, const scene *scene, const frame *frame,
+                           scene_view *view);
 /* If the scene is an interior, moves the default camera into it, and lets in daylight. */
 kd_status render_look_go_inside(render_look *look, const render_trees *trees, scene_view *view,
                                 frame *frame, const scene *scene);

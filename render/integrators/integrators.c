@@ -68,6 +68,7 @@ const integrator integrator_path = {.name = "path",
                                     .launch_bytes = waves_bytes,
                                     .omits = OMITS_POINT_CAUSTICS,
                                     .depth_probe = &integrator_path,
+                                    .studio = true,
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
@@ -81,6 +82,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch_bytes = waves_bytes,
                                       .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
                                       .depth_probe = &integrator_direct,
+                                      .studio = true,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */

@@ -29,18 +29,22 @@ static const float all_round[3] = {0.074f, 0.079f, 0.092f};
 
 /* --- what is chosen --------------------------------------------------------------------------- */
 
-look_kind look_choose(const scene *scene, const kd_render_options *options) {
-    int32_t wanted = LOOK_AUTO;
-    while (look_name(wanted) && strcmp(look_name(wanted), options->look) != 0) ++wanted;
-    const bool path = strcmp(options->integrator, "path") == 0;
+/* Returns the index of `name` among the names of `list`. */
+static int index_of(const char *(*list)(int), const char *name) {
+    int index = 0;
+    while (list(index) && strcmp(list(index), name) != 0) ++index;
+    return index;
+}
+
+static look_kind choose(const scene *scene, const kd_render_options *options, bool studio) {
+    const look_kind wanted = (look_kind)index_of(look_name, options->look);
     if (!scene->unlit) return LOOK_PLAIN;
-    if (wanted != LOOK_AUTO) return (look_kind)wanted;
-    return scene->bare && (path || strcmp(options->integrator, "direct") == 0) ? LOOK_STUDIO
-                                                                               : LOOK_PLAIN;
+    if (wanted != LOOK_AUTO) return wanted;
+    return scene->bare && studio ? LOOK_STUDIO : LOOK_PLAIN;
 }
 
 bool look_fits_camera(const scene *scene, const kd_render_options *options) {
-    return scene->unlit && (scene->bare || look_choose(scene, options) != LOOK_PLAIN);
+    return scene->unlit && (scene->bare || choose(scene, options, false) != LOOK_PLAIN);
 }
 
 void look_camera(camera *view, const scene *scene, float aspect) {
@@ -86,12 +90,15 @@ static float inside(float at, float half) {
     return float_clamp((half - fabsf(at)) * (LOOK_WIDTH / (2 * KD_PI)) + 0.5f, 0, 1);
 }
 
-/* The radiance from a direction in the axes of the light. */
-static vec3 studio_radiance(vec3 direction) {
+/* The radiance from a direction in the axes of the light; boxes behind the scene are not lower than
+   `lowest`, in degrees, so that the camera does not see them. */
+static vec3 studio_radiance(vec3 direction, float lowest) {
     vec3 sum = vec3_make(all_round[0], all_round[1], all_round[2]);
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; ++i) {
         const soft_box *box = boxes + i;
-        const vec3 middle = by_angles(box->azimuth, box->elevation);
+        const bool behind = fabsf(box->azimuth) > 90;
+        const vec3 middle =
+            by_angles(box->azimuth, behind ? float_max(box->elevation, lowest) : box->elevation);
         const vec3 right = vec3_normalize(vec3_make(middle.z, 0, -middle.x));
         const float along = vec3_dot(direction, middle);
         if (!(along > 0.1f)) continue;
@@ -104,12 +111,16 @@ static vec3 studio_radiance(vec3 direction) {
     return sum;
 }
 
+#define SUN_COSINE 0.9998f /* of its angular radius, enlarged to about four texels */
+
 /* An image of the surroundings in world space. */
 typedef struct surroundings {
     float *texels;
     int32_t width, height;
-    vec3 axes[3]; /* of the light */
-    vec3 ground;  /* irradiance of a horizontal plane */
+    vec3 axes[3];     /* of the light */
+    vec3 ground;      /* irradiance of a horizontal plane */
+    vec3 sun;         /* in these axes */
+    float sun_weight; /* in the sampling tables; 1: there is no sun */
 } surroundings;
 
 static vec3 texel_direction(const surroundings *out, int32_t x, int32_t y) {
@@ -118,6 +129,10 @@ static vec3 texel_direction(const surroundings *out, int32_t x, int32_t y) {
         0);
     return vec3_make(vec3_dot(world, out->axes[0]), vec3_dot(world, out->axes[1]),
                      vec3_dot(world, out->axes[2]));
+}
+
+static bool in_sun(const surroundings *made, int32_t x, int32_t y) {
+    return vec3_dot(texel_direction(made, x, y), made->sun) > SUN_COSINE;
 }
 
 static float texel_solid_angle(const surroundings *out, int32_t y) {
@@ -145,11 +160,20 @@ static kd_status open_surroundings(surroundings *out, int32_t width) {
     return KD_RESERVE(out->texels, 3 * (uint64_t)out->width * (uint64_t)out->height);
 }
 
-static kd_status make_studio(surroundings *out) {
+/* The elevation, in degrees, of a box just above the picture. */
+static float above_picture(const surroundings *made, const camera *view) {
+    const float upward = vec3_dot(camera_frame(view).normal, made->axes[1]);
+    const float top = asinf(float_clamp(upward, -1, 1)) * (180 / KD_PI) + 0.5f * view->fov_degrees;
+    return float_min(top + 22, 80);
+}
+
+static kd_status make_studio(surroundings *out, const camera *view) {
+    const float lowest = above_picture(out, view);
     KD_TRY(open_surroundings(out, LOOK_WIDTH));
+    out->sun_weight = 1;
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
-            const vec3 light = studio_radiance(texel_direction(out, x, y));
+            const vec3 light = studio_radiance(texel_direction(out, x, y), lowest);
             float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
             rgb[0] = light.x;
             rgb[1] = light.y;
@@ -161,7 +185,7 @@ static kd_status make_studio(surroundings *out) {
 
 /* Scales the sky's light so that a white horizontal plane is as bright as in the studio. */
 #define SKY_IRRADIANCE 4.2f
-#define SUN_COSINE 0.9998f /* of its angular radius, enlarged to about four texels */
+#define SUN_SHARE 0.5 /* of its irradiance: a veiled sun makes softer contrasts */
 
 /* `sun`: in the axes of the light. */
 static kd_status make_sky(surroundings *out, vec3 sun) {
@@ -169,11 +193,12 @@ static kd_status make_sky(surroundings *out, vec3 sun) {
     clear_sky_model model;
     clear_sky_open(&model, &sky);
     KD_TRY(open_surroundings(out, SUN_WIDTH));
-    double disc = 0;
+    double disc = 0, sky_sum = 0, sun_sum = 0;
+    out->sun = sun;
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x)
-            if (vec3_dot(texel_direction(out, x, y), sun) > SUN_COSINE)
-                disc += (double)texel_solid_angle(out, y);
+            if (in_sun(out, x, y)) disc += (double)texel_solid_angle(out, y);
+    for (int c = 0; c < 3; ++c) sun_sum += SUN_SHARE * model.sun_irradiance[c];
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
             const vec3 d = texel_direction(out, x, y);
@@ -181,10 +206,12 @@ static kd_status make_sky(surroundings *out, vec3 sun) {
             float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
             double light[3] = {0, 0, 0};
             if (d.y > 0) clear_sky_radiance(light, &model, direction);
-            if (vec3_dot(d, sun) > SUN_COSINE)
-                for (int c = 0; c < 3; ++c) light[c] += model.sun_irradiance[c] / disc;
+            sky_sum += (light[0] + light[1] + light[2]) * (double)texel_solid_angle(out, y);
+            if (in_sun(out, x, y))
+                for (int c = 0; c < 3; ++c) light[c] += SUN_SHARE * model.sun_irradiance[c] / disc;
             for (int c = 0; c < 3; ++c) rgb[c] = (float)light[c];
         }
+    out->sun_weight = float_min(1, (float)(sky_sum / sun_sum));
     sum_irradiance(out);
     const float scale = SKY_IRRADIANCE * 3 / (out->ground.x + out->ground.y + out->ground.z);
     out->ground = vec3_scale(out->ground, scale);
@@ -196,6 +223,34 @@ static kd_status make_sky(surroundings *out, vec3 sun) {
                 rgb[c] = below ? 0.2f / KD_PI * vec3_axis(out->ground, c) : rgb[c] * scale;
         }
     return KD_OK;
+}
+
+/* Makes the sampling tables. They choose the sun and everything else equally often, because what
+   the sun does not reach would be noisy otherwise. */
+static kd_status make_tables(scene_look *out, const surroundings *made, const texture_view *image,
+                             vec3 *mean) {
+    const uint64_t count = (uint64_t)made->width * (uint64_t)made->height;
+    kd_status status = KD_OK;
+    vec3 unused;
+    KD_TRY(sky_tables_make(&out->row_cdf, &out->column_cdf, image, mean));
+    if (!(made->sun_weight < 1)) return KD_OK;
+    float *weights = NULL;
+    texture_view weighted = *image;
+    KD_TRY(KD_RESERVE(weights, 3 * count));
+    for (int32_t y = 0; y < made->height; ++y)
+        for (int32_t x = 0; x < made->width; ++x) {
+            const int64_t at = 3 * ((int64_t)y * made->width + x);
+            const float weight = in_sun(made, x, y) ? made->sun_weight : 1;
+            for (int c = 0; c < 3; ++c) weights[at + c] = weight * made->texels[at + c];
+        }
+    memory_free(out->row_cdf);
+    memory_free(out->column_cdf);
+    out->row_cdf = out->column_cdf = NULL;
+    weighted.floats = weights;
+    KD_TRY_GOTO(sky_tables_make(&out->row_cdf, &out->column_cdf, &weighted, &unused));
+done:
+    memory_free(weights);
+    return status;
 }
 
 /* Replaces the default sky of the view. */
@@ -216,7 +271,7 @@ static kd_status set_surroundings(scene_look *out, const scene *scene, surroundi
     out->textures[texture].floats = made->texels;
     out->textures[texture].width = made->width;
     out->textures[texture].height = made->height;
-    KD_TRY(sky_tables_make(&out->row_cdf, &out->column_cdf, out->textures + texture, &mean));
+    KD_TRY(make_tables(out, made, out->textures + texture, &mean));
     if (!out->lights) KD_TRY(KD_RESERVE(out->lights, (uint64_t)lamps + 1));
     if (!out->light_cdf) KD_TRY(KD_RESERVE(out->light_cdf, (uint64_t)lamps + 2));
     memcpy(out->lights, scene->lights, lamps * sizeof *out->lights);
@@ -280,10 +335,7 @@ static void paint(material *to, const look_material *from) {
 static void choose_materials(scene_look *out, const scene *scene, const kd_render_options *options,
                              scene_view *shown) {
     const material plain = material_default();
-    int32_t wanted = 0;
-    while (shown_material_name(wanted) &&
-           strcmp(shown_material_name(wanted), options->material) != 0)
-        ++wanted;
+    const int wanted = index_of(shown_material_name, options->material);
     for (uint32_t i = 0; i < scene->geometry.material_count; ++i) {
         material *at = out->materials + i;
         const bool own = scene->geometry.colours || memcmp(at, &plain, sizeof plain) != 0;
@@ -329,24 +381,25 @@ static kd_status set_materials(scene_look *out, const scene *scene,
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-kd_status scene_look_open(scene_look *out, const scene *scene, const kd_render_options *options,
-                          const camera *view, scene_view *shown) {
+kd_status scene_look_open(scene_look *out, const scene *scene, const look_request *request,
+                          scene_view *shown) {
+    const kd_render_options *options = request->options;
     surroundings made;
     memset(&made, 0, sizeof made);
     memset(out, 0, sizeof *out);
-    out->kind = look_choose(scene, options);
+    out->kind = choose(scene, options, request->studio);
     out->chosen = strcmp(options->look, look_name(LOOK_AUTO)) != 0;
     out->triangle_count = shown->mesh.triangle_count;
-    if (out->chosen && !scene->unlit)
+    if (out->chosen && !scene->unlit && strcmp(options->look, look_name(LOOK_PLAIN)) != 0)
         log_message(LOG_WARNING, "the scene has lights of its own; --look %s is ignored",
                     options->look);
     const bool studio = out->kind == LOOK_STUDIO, sky = out->kind == LOOK_SKY;
     const bool hidden = strcmp(options->background, "environment") != 0;
-    const bool ground = (studio || sky) && !hidden && look_sees_ground(scene, view);
+    const bool ground = (studio || sky) && !hidden && look_sees_ground(scene, request->view);
     out->exposed = studio || sky;
     if (studio || sky) {
-        face_camera(made.axes, scene, view);
-        KD_TRY(studio ? make_studio(&made) : make_sky(&made, by_angles(-50, 40)));
+        face_camera(made.axes, scene, request->view);
+        KD_TRY(studio ? make_studio(&made, request->view) : make_sky(&made, by_angles(-50, 40)));
         KD_TRY(set_surroundings(out, scene, &made, shown));
     }
     if (out->kind != LOOK_PLAIN || strcmp(options->material, shown_material_name(0)) != 0)

@@ -5,7 +5,7 @@
 #include "scenes/assembly/scene.h"
 
 typedef enum look_kind {
-    LOOK_AUTO,   /* a mesh file: LOOK_STUDIO for path and direct; everything else: LOOK_PLAIN */
+    LOOK_AUTO,   /* a mesh file: LOOK_STUDIO, if the integrator suits it; else LOOK_PLAIN */
     LOOK_STUDIO, /* key, fill and rim light from infinity, and a ground */
     LOOK_SKY,    /* a clear sky with the sun, and a ground */
     LOOK_PLAIN   /* the default sky (scene_environment.c), without a ground */
@@ -24,18 +24,22 @@ typedef struct scene_look {
     light *lights;
 } scene_look;
 
-/* Returns the look that options->look selects. */
-look_kind look_choose(const scene *scene, const kd_render_options *options);
 /* Returns true if the default camera is look_camera: for mesh files without lights, and for other
    scenes without lights in the looks LOOK_STUDIO and LOOK_SKY. */
 bool look_fits_camera(const scene *scene, const kd_render_options *options);
 /* Fits the camera to the scene, from three quarters; `aspect`: width over height. */
 void look_camera(camera *view, const scene *scene, float aspect);
+typedef struct look_request {
+    const kd_render_options *options;
+    const camera *view;
+    bool studio; /* LOOK_AUTO is LOOK_STUDIO for mesh files */
+} look_request;
+
 /* Gives `shown`, from scene_get_view, the look and the materials of the options: light that comes
    from where it suits the camera, and a ground if the camera is above it and no background hides
    it. Close *out after an error, too. */
-kd_status scene_look_open(scene_look *out, const scene *scene, const kd_render_options *options,
-                          const camera *view, scene_view *shown);
+kd_status scene_look_open(scene_look *out, const scene *scene, const look_request *request,
+                          scene_view *shown);
 /* For a camera inside an interior, once `shown` has a tree: LOOK_AUTO becomes LOOK_SKY, with the
    sun where it reaches most of what the camera sees, and an automatic exposure. `lamp`: adds a
    lamp, for rooms without windows. Sets *changed if `shown` has changed. */

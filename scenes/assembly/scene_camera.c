@@ -172,7 +172,7 @@ bool room_camera_is_room(const scene_view *world) {
     return is_hollow(stand) && is_lit_within(world, middle, stand);
 }
 
-bool room_camera_needs_lamp(const scene_view *world) {
+bool interior_needs_lamp(const scene_view *world) {
     const outlook middle = look_around(world, box3_centre(world->box));
     if (!is_hollow(middle)) return false;
     const outlook stand = look_around(world, room_camera(world, 1).eye);

@@ -13,7 +13,7 @@ bool room_camera_is_room(const scene_view *scene);
 
 /* Returns true for a room that meets (1) and (2) only, with upright walls and with something in it:
    it needs a lamp. */
-bool room_camera_needs_lamp(const scene_view *scene);
+bool interior_needs_lamp(const scene_view *scene);
 
 /* Places a camera near one end of the longest axis, looking along it, with a field of view of 70
    degrees (90 if `aspect`, width over height, is below 1). Chooses, from a few heights and

@@ -68,7 +68,7 @@ const option_row render_method_rows[] = {
          "stop early at this relative error (root of relMSE) of what the samples have met, such "
          "as 0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
-     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536, DAILY,
+     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536,
      .help = "maximum hits and scattering events per path"},
     {OPTION("max-specular", OPTION_INT32, max_specular), .argument = "N",
      .initial = TEXT_OF(MAX_SPECULAR_DEFAULT), .minimum = 0, .maximum = 65536,
@@ -76,7 +76,7 @@ const option_row render_method_rows[] = {
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
      .help = "path: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
-    {OPTION("seed", OPTION_UINT64, seed), .argument = "N", .initial = "0", DAILY,
+    {OPTION("seed", OPTION_UINT64, seed), .argument = "N", .initial = "0",
      .help = "random seed; equal seeds give identical results"},
     END};
 
@@ -135,8 +135,8 @@ const option_row render_picture_rows[] = {
              "black"},
     {OPTION("look", OPTION_NAME, look), .argument = "NAME", .initial = "auto", DAILY,
      .choice = look_name,
-     .help = "light and ground of a scene without lights; auto: studio for mesh files, else plain"},
-    {OPTION("material", OPTION_NAME, material), .argument = "NAME", .initial = "own", DAILY,
+     .help = "light and ground where there are no lights; auto: studio for meshes"},
+    {OPTION("material", OPTION_NAME, material), .argument = "NAME", .initial = "own",
      .choice = shown_material_name, .help = "show all surfaces in this material"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
      CHECKED, .no_key = true, .help = "time of an animated scene"},

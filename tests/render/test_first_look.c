@@ -3,6 +3,7 @@
 #include "accel/builders.h"
 #include "core/image/image.h"
 #include "render/api/render.h"
+#include "scenes/assembly/look.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/formats/mesh_formats.h"
@@ -105,6 +106,103 @@ static void test_given_camera_is_kept(void **state) {
     scene_set_camera(shown.scene, &view);
     assert_false(scene_camera_is_default(shown.scene));
     scene_away(&shown);
+}
+
+/* The ranges of the image coordinates of all vertices; 1 is the edge of the picture. */
+typedef struct projected {
+    double lo[2], hi[2];
+} projected;
+
+static projected project(const scene *from, const camera *view, double aspect) {
+    const scene_view all = scene_get_view(from);
+    const frame3 axes = camera_frame(view);
+    const double tangent = tan((double)view->fov_degrees * 3.14159265358979 / 360);
+    projected out = {{1e9, 1e9}, {-1e9, -1e9}};
+    for (uint64_t i = 0; i < 3 * (uint64_t)all.mesh.triangle_count; ++i) {
+        const vec3 to = vec3_sub(all.mesh.positions[all.mesh.triangles[i]], view->eye);
+        const double depth = (double)vec3_dot(to, axes.normal);
+        assert_true(depth > 0);
+        const double at[2] = {(double)vec3_dot(to, axes.tangent) / (depth * tangent * aspect),
+                              (double)vec3_dot(to, axes.bitangent) / (depth * tangent)};
+        for (int c = 0; c < 2; ++c) {
+            out.lo[c] = fmin(out.lo[c], at[c]);
+            out.hi[c] = fmax(out.hi[c], at[c]);
+        }
+    }
+    return out;
+}
+
+static void expect_fitted(const scene *from, const camera *view, double aspect) {
+    const projected seen = project(from, view, aspect);
+    double extent = 0;
+    for (int c = 0; c < 2; ++c) {
+        assert_true(seen.lo[c] > -0.95 && seen.hi[c] < 0.95);
+        extent = fmax(extent, 0.5 * (seen.hi[c] - seen.lo[c]));
+    }
+    assert_float_equal(extent, 0.8, 0.02);
+}
+
+static void write_text(const char *to, const char *text) {
+    FILE *file = fopen(to, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* All vertices are in the picture, and fill 80 % of its width or height. */
+static void test_vertices_fill_picture(void **state) {
+    (void)state;
+    static const char needle[] = "v 0 0 0\nv 0.001 0 0\nv 0 9 0\nf 1 2 3\n";
+    static const char flat[] = "v 0 0 0\nv 1 0 0\nv 0 0 1\nv 3 0 2\nf 1 2 3\nf 2 3 4\n";
+    static const char *const paths[] = {"gen:sphere:500", "gen:blob:3000", "needle.obj",
+                                        "flat.obj"};
+    static const double aspects[] = {1, 16.0 / 9, 0.5};
+    write_text("needle.obj", needle);
+    write_text("flat.obj", flat);
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 3; ++j) {
+            described_scene shown;
+            describe(&shown, paths[i]);
+            assert_true(scene_is_bare(shown.scene));
+            camera view = scene_camera(shown.scene);
+            look_camera(&view, shown.scene, (float)aspects[j]);
+            expect_fitted(shown.scene, &view, aspects[j]);
+            for (int side = 1; i < 2 && scene_side_name(side); ++side) {
+                scene_view_from(shown.scene, side, (float)aspects[j], &view);
+                expect_fitted(shown.scene, &view, aspects[j]);
+            }
+            scene_away(&shown);
+        }
+    remove("needle.obj");
+    remove("flat.obj");
+}
+
+/* STL files and terrains over x and y have z up; signs of few triangles have not. */
+static void test_direction_that_is_up(void **state) {
+    (void)state;
+    enum { SIDE = 12 };
+    described_scene shown;
+    write_text("up.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n"
+                         "vertex 0 1 1\nendloop\nendfacet\nendsolid a\n");
+    describe(&shown, "up.stl");
+    assert_true(scene_up(shown.scene).z == 1);
+    scene_away(&shown);
+    for (int terrain = 0; terrain < 2; ++terrain) {
+        const int side = terrain ? SIDE : 2;
+        FILE *file = fopen("up.obj", "w");
+        assert_non_null(file);
+        for (int i = 0; i < side * side; ++i)
+            fprintf(file, "v %d %d %g\n", i % side, i / side, 0.1 * (i % 3));
+        for (int i = 0; i < side * (side - 1); ++i)
+            if (i % side + 1 < side)
+                fprintf(file, "f %d %d %d %d\n", i + 1, i + 2, i + side + 2, i + side + 1);
+        fclose(file);
+        describe(&shown, "up.obj");
+        assert_true(scene_up(shown.scene).z == (float)terrain);
+        scene_away(&shown);
+    }
+    remove("up.stl");
+    remove("up.obj");
 }
 
 /* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */
@@ -236,6 +334,8 @@ int main(void) {
         cmocka_unit_test(test_camera_of_room_is_inside),
         cmocka_unit_test(test_camera_of_reversed_body_is_outside),
         cmocka_unit_test(test_given_camera_is_kept),
+        cmocka_unit_test(test_vertices_fill_picture),
+        cmocka_unit_test(test_direction_that_is_up),
         cmocka_unit_test(test_dark_picture_is_brightened),
         cmocka_unit_test(test_dark_backdrop_does_not_overexpose_subject),
         cmocka_unit_test(test_black_median_is_metered),

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# --look, --material and --view of meshes without lights.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+render=("$program" render -q --device cpu --threads 2 --resolution 40x30 --spp 4)
+
+# The same solid in several places and sizes, and with z up.
+cube() { # SCALE X Y Z: prints vertices and faces of a box with a roof
+    awk -v s="$1" -v x="$2" -v y="$3" -v z="$4" 'BEGIN {
+        n = split("0 0 0 2 0 0 2 0 1 0 0 1 0 1 0 2 1 0 2 1 1 0 1 1 1 1.5 0.5", v)
+        for (i = 1; i < n; i += 3) printf "v %.9g %.9g %.9g\n", s * v[i] + x, s * v[i + 1] + y, s * v[i + 2] + z
+        print "f 1 2 3 4\nf 1 5 6 2\nf 2 6 7 3\nf 3 7 8 4\nf 4 8 5 1\nf 5 9 6\nf 6 9 7\nf 7 9 8\nf 8 9 5" }'
+}
+cube 1 0 0 0 >a.obj
+cube 1024 0 0 0 >large.obj
+cube 0.0009765625 0 0 0 >small.obj
+cube 1 64 -128 32 >moved.obj
+cube 1 500000 4000000 100 >far.obj
+for name in a large small moved far; do expect_exit 0 "${render[@]}" $name.obj -o $name.pfm; done
+python3 - <<'END' || fail "pictures do not depend on size and place"
+import struct
+def read(name):
+    data = open(name, "rb").read()[-40 * 30 * 12:]
+    return struct.unpack("<%df" % (len(data) // 4), data)
+first = read("a.pfm")
+mean = sum(first) / len(first)
+for name in ("large", "small", "moved", "far"):
+    other = read(name + ".pfm")
+    error = sum(abs(p - q) for p, q in zip(first, other)) / len(first)
+    assert error < 0.1 * mean, (name, error, mean)
+    assert abs(sum(other) / len(other) - mean) < 0.02 * mean, name
+END
+
+# Scenes with lamps of their own get nothing; a look that is asked for is told to be ignored.
+cat >lamp.mtl <<'END'
+newmtl lamp
+Ke 5 5 5
+END
+{ echo "mtllib lamp.mtl" && cube 1 0 0 0 && echo "usemtl lamp" && echo "v 0 4 0
+v 1 4 0
+v 0 4 1
+f 10 11 12"; } >lamp.obj
+expect_exit 0 "${render[@]}" lamp.obj -o lamp.pfm
+expect_exit 0 "${render[@]}" lamp.obj --look plain -o plain.pfm
+expect_exit 0 cmp lamp.pfm plain.pfm
+expect_exit 0 "$program" render lamp.obj --device cpu --resolution 40x30 --spp 4 --look studio -o studio.pfm
+expect_says err "lights of its own; --look studio is ignored"
+expect_exit 0 cmp lamp.pfm studio.pfm
+
+# Options change the picture, and wrong values are refused with one line.
+expect_exit 0 "${render[@]}" a.obj --look studio -o studio.pfm
+expect_exit 0 cmp a.pfm studio.pfm
+for option in "--look plain" "--look sky" "--material gold" "--material glass" "--view iso" "--view top" \
+    "--view bottom" "--up 0,0,1" "--fov 60" "--background transparent"; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect_exit 0 "${render[@]}" a.obj $option -o b.pfm
+    expect_exit 1 cmp -s a.pfm b.pfm
+done
+expect_exit 0 "${render[@]}" a.obj --material clay -o b.pfm # what it has no material for is clay already
+expect_exit 0 cmp a.pfm b.pfm
+for option in "--look cellar" "--material cheese" "--view inside" "--background beige-ish"; do
+    # shellcheck disable=SC2086
+    expect_exit 2 "${render[@]}" a.obj $option -o b.pfm
+    expect_true "$option is refused with one line" test "$(wc -l <err)" -eq 1
+done
+
+# A description has its own light unless it asks for a look; the command line has the last word.
+echo '{"kandela": 1, "meshes": [{"file": "a.obj"}], "render": {"look": "studio", "tonemap": "agx"}}' >a.json
+expect_exit 0 "${render[@]}" a.json -o b.pfm
+expect_exit 0 "${render[@]}" a.json --look plain -o plain.pfm
+expect_exit 1 cmp -s b.pfm plain.pfm
