@@ -106,7 +106,8 @@ typedef struct kd_render_options {
                            nearest), "fixed" (all within `radius`), "adaptive" (up to `gather`) */
     uint64_t media_photons; /* photons to store in the map of media; 0: as many as `photons` */
     uint64_t device_paths;  /* experimental, on a CUDA device: paths in flight, 475 to 700 bytes
-                               each; 0: as many as fit into 1 GB and the device's memory */
+                               each; 0: as many as fit into 1 GB, or an eighth of the
+                               device's free memory if that is more */
     char lookup[16]; /* experimental: photon lookup: "leaves" (leaf index), "walk" (stack-free
                         traversal of the left-balanced tree) or "auto"; same image */
     int32_t filter;  /* pixel reconstruction filter: 0: box; 1: Blackman-Harris, radius 1.5 pixels;

@@ -8,8 +8,8 @@ kd_status render_look_open(render_look *look, const scene *scene, const frame *f
     return scene_look_open(&look->shown, scene, &request, view);
 }
 
-static kd_status light_room(render_look *look, const render_trees *trees, scene_view *view,
-                            const frame *frame, const scene *scene) {
+static kd_status light_interior(render_look *look, const render_trees *trees, scene_view *view,
+                                const frame *frame, const scene *scene) {
     bool changed = false;
     KD_TRY(scene_look_inside(&look->shown, scene, &frame->view, view, look->lamp, &changed));
     if (!changed || !frame->device_frame) return KD_OK;
@@ -28,10 +28,10 @@ kd_status render_look_go_inside(render_look *look, const render_trees *trees, sc
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     look->inside = true;
     look->lamp = !lit;
-    return light_room(look, trees, view, frame, scene);
+    return light_interior(look, trees, view, frame, scene);
 }
 
 kd_status render_look_move(render_look *look, const render_trees *trees, scene_view *view,
                            const frame *frame) {
-    return look->inside ? light_room(look, trees, view, frame, trees->moved) : KD_OK;
+    return look->inside ? light_interior(look, trees, view, frame, trees->moved) : KD_OK;
 }

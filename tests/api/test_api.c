@@ -172,6 +172,19 @@ static void test_cancel(void **state) {
 
 /* Photons are the same on one thread and on two. Rendering with given photons equals rendering that
    traces the photons itself. */
+static void expect_equal_maps(const kd_photons *photons, const kd_photons *loaded) {
+    for (int map = 0; map < 3; ++map) {
+        const kd_photon_counts written = kd_photons_count(photons, (kd_photon_map)map);
+        const kd_photon_counts read = kd_photons_count(loaded, (kd_photon_map)map);
+        assert_true(read.stored == written.stored && read.emitted == written.emitted);
+        assert_true(read.watts == written.watts && read.complete == written.complete);
+        if (read.stored)
+            assert_memory_equal(kd_photons_list(loaded, (kd_photon_map)map),
+                                kd_photons_list(photons, (kd_photon_map)map),
+                                read.stored * sizeof(kd_photon));
+    }
+}
+
 static void test_photons(void **state) {
     (void)state;
     kd_render_options options;
@@ -206,16 +219,7 @@ static void test_photons(void **state) {
     assert_int_equal(kd_photons_write(one, map_path), KD_OK);
     kd_photons *loaded = NULL;
     assert_int_equal(kd_photons_load(&loaded, map_path), KD_OK);
-    for (int map = 0; map < 3; ++map) {
-        const kd_photon_counts written = kd_photons_count(one, (kd_photon_map)map);
-        const kd_photon_counts read = kd_photons_count(loaded, (kd_photon_map)map);
-        assert_true(read.stored == written.stored && read.emitted == written.emitted);
-        assert_true(read.watts == written.watts && read.complete == written.complete);
-        if (read.stored)
-            assert_memory_equal(kd_photons_list(loaded, (kd_photon_map)map),
-                                kd_photons_list(one, (kd_photon_map)map),
-                                read.stored * sizeof(kd_photon));
-    }
+    expect_equal_maps(one, loaded);
     kd_photons_close(loaded);
     assert_int_equal(kd_photons_load(&loaded, "/nowhere/at/all"), KD_ERROR_INPUT);
     assert_null(loaded);
