@@ -193,18 +193,20 @@ static kd_status take(render_result *out, frame *frame, film *film) {
     return status;
 }
 
-/* Replaces scene and trees by those at another frame. */
+/* Replaces scene and trees by those at another frame. This is part of the stage "render", because
+   an interruption during "load" or "build" would discard the samples. */
 static kd_status move_scene(render_saving *saving, render_trees *trees, scene_view *view,
                             frame *frame, const scene *first, double at) {
     render_result *out = saving->out;
     if (frame->device_frame) frame_cuda_remove_scene(frame->device_frame);
     render_trees_close(trees);
     scene_look_close(&saving->look.shown);
-    KD_TRY(scene_open_at(&trees->moved, first, at, frame->job));
+    job_stage_begin(frame->job, "render", 0);
+    KD_TRY(scene_open_at(&trees->moved, first, at, NULL));
     *view = scene_get_view(trees->moved);
     KD_TRY(set_background(&out->background, view, frame->options));
     KD_TRY(render_look_open(&saving->look, trees->moved, frame, view));
-    KD_TRY(render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job));
+    KD_TRY(render_trees_open(out, frame->device_frame, trees, view, frame->options, NULL));
     return render_look_move(&saving->look, trees, view, frame);
 }
 

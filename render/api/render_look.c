@@ -19,11 +19,11 @@ static kd_status light_interior(render_look *look, const render_trees *trees, sc
 kd_status render_look_go_inside(render_look *look, const render_trees *trees, scene_view *view,
                                 frame *frame, const scene *scene) {
     const kd_render_options *options = frame->options;
-    scene_view room = *view; /* without the ground */
-    room.mesh.triangle_count = look->shown.triangle_count;
-    const bool lit = room_camera_is_room(&room);
-    if (!lit && !(look_may_change(&look->shown) && interior_needs_lamp(&room))) return KD_OK;
-    frame->view = room_camera(&room, (float)options->width / (float)options->height);
+    scene_view interior = *view; /* without the ground */
+    interior.mesh.triangle_count = look->shown.triangle_count;
+    const bool lit = room_camera_is_room(&interior);
+    if (!lit && !(look_may_change(&look->shown) && interior_needs_lamp(&interior))) return KD_OK;
+    frame->view = room_camera(&interior, (float)options->width / (float)options->height);
     frame->view_end = frame->view;
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     look->inside = true;

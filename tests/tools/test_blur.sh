@@ -96,7 +96,7 @@ for method in path direct whitted ao debug photon ppm sppm light; do
     expect_equal open.pfm shut.pfm
 done
 for method in path sppm light; do
-    options=(--integrator $method --shutter 4 --passes 16)
+    options=(--integrator $method --shutter 4 --passes 6 --spp 6)
     expect_exit 0 "${render[@]}" box.json "${options[@]}" -o $method.pfm
     expect_exit 0 "${render[@]}" box.json "${options[@]}" --spp 3 --passes 3 -o part.pfm --save-every 1000
     expect_exit 0 "${render[@]}" box.json "${options[@]}" --resume -o part.pfm
