@@ -6,7 +6,7 @@
 static const char *const stack_scenes[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
                                            KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json",
                                            KD_TEST_SOURCE_DIR "/scenes/prism.json",
-                                           KD_TEST_SOURCE_DIR "/scenes/cognac.json"};
+                                           KD_TEST_SOURCE_DIR "/scenes/pool.json"};
 
 static void make_small(kd_render_options *options) {
     options->width = 20;
