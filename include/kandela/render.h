@@ -144,9 +144,9 @@ typedef struct kd_render_options {
                   evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
                   first one; NULL: none, meshes are in their rest pose. Scene files cannot set it */
     float frame_rate; /* frames per second of glTF animations, and of animated images */
-    char look[16];     /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
-                          "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
-                          "auto": "studio" for mesh files by "path" and "direct", else "plain" */
+    char look[16];    /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
+                         "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
+                         "auto": "studio" for mesh files by "path" and "direct", else "plain" */
     char material[16]; /* of all surfaces that emit no light: "own" (in the looks "studio" and "sky"
                           what has none is clay), "clay", "plastic", "metal", "gold", "copper",
                           "glass" or "mirror" */
