@@ -369,20 +369,28 @@ static void count_parts(render_result *out, const scene_view *view) {
     out->light_node_count = view->light_tree.node_count;
 }
 
+/* Sets what of the result is known before rendering. */
+static kd_status begin(render_result *out, const device *device, const scene *scene,
+                       const kd_render_options *options, scene_view *view) {
+    out->device_used = *device;
+    *view = scene_get_view(scene);
+    KD_TRY(set_background(&out->background, view, options));
+    IMAGE_FINISH_TAKE(&out->finish, options);
+    KD_TRY(image_finish_check(&out->finish));
+    count_parts(out, view);
+    return KD_OK;
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
     int32_t crop[4];
+    scene_view view;
     memset(out, 0, sizeof *out);
     KD_TRY(render_request_check(options, crop));
     KD_TRY(render_scene_check(scene, options, keeping->comm));
-    out->device_used = *device;
     parallel_set_threads(options->threads);
-    scene_view view = scene_get_view(scene);
-    KD_TRY(set_background(&out->background, &view, options));
-    IMAGE_FINISH_TAKE(&out->finish, options);
-    KD_TRY(image_finish_check(&out->finish));
-    count_parts(out, &view);
+    KD_TRY(begin(out, device, scene, options, &view));
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
@@ -404,7 +412,6 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
     memset(&device_frame, 0, sizeof device_frame);
-    memset(&negative, 0, sizeof negative);
     KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
