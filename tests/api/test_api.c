@@ -170,21 +170,27 @@ static void test_cancel(void **state) {
     kd_scene_close(scene);
 }
 
-/* Photons are the same on one thread and on two. Rendering with given photons equals rendering that
-   traces the photons itself. */
-static void expect_equal_maps(const kd_photons *photons, const kd_photons *loaded) {
+/* Photons read from a file equal those written. */
+static void expect_loaded(const char *map_path, const kd_photons *one) {
+    kd_photons *loaded = NULL;
+    assert_int_equal(kd_photons_load(&loaded, map_path), KD_OK);
     for (int map = 0; map < 3; ++map) {
-        const kd_photon_counts written = kd_photons_count(photons, (kd_photon_map)map);
+        const kd_photon_counts written = kd_photons_count(one, (kd_photon_map)map);
         const kd_photon_counts read = kd_photons_count(loaded, (kd_photon_map)map);
         assert_true(read.stored == written.stored && read.emitted == written.emitted);
         assert_true(read.watts == written.watts && read.complete == written.complete);
         if (read.stored)
             assert_memory_equal(kd_photons_list(loaded, (kd_photon_map)map),
-                                kd_photons_list(photons, (kd_photon_map)map),
+                                kd_photons_list(one, (kd_photon_map)map),
                                 read.stored * sizeof(kd_photon));
     }
+    kd_photons_close(loaded);
+    assert_int_equal(kd_photons_load(&loaded, "/nowhere/at/all"), KD_ERROR_INPUT);
+    assert_null(loaded);
 }
 
+/* Photons are the same on one thread and on two. Rendering with given photons equals rendering that
+   traces the photons itself. */
 static void test_photons(void **state) {
     (void)state;
     kd_render_options options;
@@ -217,12 +223,7 @@ static void test_photons(void **state) {
     assert_true(landed > 0 && landed < counts.watts);
     assert_null(kd_photons_list(one, KD_PHOTONS_MEDIA));
     assert_int_equal(kd_photons_write(one, map_path), KD_OK);
-    kd_photons *loaded = NULL;
-    assert_int_equal(kd_photons_load(&loaded, map_path), KD_OK);
-    expect_equal_maps(one, loaded);
-    kd_photons_close(loaded);
-    assert_int_equal(kd_photons_load(&loaded, "/nowhere/at/all"), KD_ERROR_INPUT);
-    assert_null(loaded);
+    expect_loaded(map_path, one);
     kd_image *image = NULL, *from_maps = NULL;
     assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
     options.photon_map = map_path;
