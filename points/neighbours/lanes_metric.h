@@ -22,15 +22,18 @@ static inline uint32_t leaf_metric_of(const point_metric *metric) {
     return out;
 }
 
-/* Define the functions NAME_join, which adds the difference of one more axis to the distance of the
-   previous ones, NAME_wrapped, the difference in space with a period (INFINITY: not periodic), and
-   NAME_outside, the least difference to a box of which the sides are `under` above and `over` below
-   the query. min and max return the second operand if either is NaN. */
+/* Define the functions NAME_part, the contribution of one axis; NAME_join, which adds one more to
+   the distance of the previous ones; NAME_wrapped, the difference in space with a period (INFINITY:
+   not periodic); and NAME_outside, the least difference to a box of which the sides are `under`
+   above and `over` below the query. min and max return the second operand if either is NaN. The
+   first column of an unused slot or a removed point is NaN; NAME_join keeps it. */
 #define LANES_METRIC(name, real, add, sub, mul, min, max, zero)                                    \
+    LANES_FN real name##_part(real d, uint32_t metric) {                                           \
+        return (metric & LEAF_NORM_BITS) == LEAF_EUCLID ? mul(d, d) : d;                           \
+    }                                                                                              \
     LANES_FN real name##_join(real sum, real d, uint32_t metric) {                                 \
-        const uint32_t norm = metric & LEAF_NORM_BITS;                                             \
-        return norm == LEAF_NORM_MAX ? max(sum, d)                                                 \
-                                     : add(sum, norm == LEAF_NORM_1 ? d : mul(d, d));              \
+        if ((metric & LEAF_NORM_BITS) == LEAF_NORM_MAX) return max(d, sum);                        \
+        return add(sum, name##_part(d, metric));                                                   \
     }                                                                                              \
     LANES_FN real name##_wrapped(real difference, real period, uint32_t metric) {                  \
         const real d = max(difference, sub(zero, difference));                                     \
@@ -85,9 +88,10 @@ LANES_FN uint32_t float_metric_points(const leaf_points *leaf, const float *quer
         const float *x = (const float *)leaf->at + half;
         __m256 sum = _mm256_setzero_ps();
         for (uint32_t axis = 0; axis < dims; ++axis, x += leaf->places) {
-            const __m256 d = _mm256_sub_ps(_mm256_set1_ps(query[axis]), _mm256_load_ps(x));
-            sum =
-                floats8_join(sum, floats8_wrapped(d, _mm256_set1_ps(period[axis]), metric), metric);
+            const __m256 d =
+                floats8_wrapped(_mm256_sub_ps(_mm256_set1_ps(query[axis]), _mm256_load_ps(x)),
+                                _mm256_set1_ps(period[axis]), metric);
+            sum = axis ? floats8_join(sum, d, metric) : floats8_part(d, metric);
         }
         _mm256_store_ps(dist + half, sum);
         within |=
@@ -105,9 +109,10 @@ LANES_FN uint32_t double_metric_points(const leaf_points *leaf, const double *qu
         const double *x = (const double *)leaf->at + part;
         __m256d sum = _mm256_setzero_pd();
         for (uint32_t axis = 0; axis < dims; ++axis, x += LEAF_POINTS) {
-            const __m256d d = _mm256_sub_pd(_mm256_set1_pd(query[axis]), _mm256_load_pd(x));
-            sum = doubles4_join(sum, doubles4_wrapped(d, _mm256_set1_pd(period[axis]), metric),
-                                metric);
+            const __m256d d =
+                doubles4_wrapped(_mm256_sub_pd(_mm256_set1_pd(query[axis]), _mm256_load_pd(x)),
+                                 _mm256_set1_pd(period[axis]), metric);
+            sum = axis ? doubles4_join(sum, d, metric) : doubles4_part(d, metric);
         }
         _mm256_store_pd(dist + part, sum);
         within |=
@@ -125,9 +130,10 @@ LANES_FN uint32_t double_metric_points(const leaf_points *leaf, const double *qu
         for (int i = 0; i < leaf->places; ++i) {                                                   \
             const real *x = (const real *)leaf->at + i;                                            \
             real sum = 0;                                                                          \
-            for (uint32_t axis = 0; axis < dims; ++axis, x += leaf->places)                        \
-                sum = name##_metric_join(                                                          \
-                    sum, name##_metric_wrapped(query[axis] - *x, period[axis], metric), metric);   \
+            for (uint32_t axis = 0; axis < dims; ++axis, x += leaf->places) {                      \
+                const real d = name##_metric_wrapped(query[axis] - *x, period[axis], metric);      \
+                sum = axis ? name##_metric_join(sum, d, metric) : name##_metric_part(d, metric);   \
+            }                                                                                      \
             dist[i] = sum;                                                                         \
             within |= (uint32_t)(sum <= bound) << i;                                               \
         }                                                                                          \

@@ -1,5 +1,5 @@
 """scikit-learn's `NearestNeighbors` and `DBSCAN` on Kandela's trees. Needs an explicit `import
-kandela.sklearn`, and scikit-learn.
+kandela.sklearn`, and scikit-learn 1.6 or later (`pip install kandela[sklearn]`).
 
 Both classes are subclasses of scikit-learn's, with the same parameters, attributes and results.
 Dense data in up to eight dimensions with the metrics euclidean, manhattan, chebyshev and minkowski

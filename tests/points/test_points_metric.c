@@ -43,8 +43,41 @@ static void bad_requests_are_refused(void **state) {
     kd_points_close(tree);
 }
 
+/* The points at even places are removed; the others are found, each once. */
+static void removed_points_are_not_found(void **state) {
+    (void)state;
+    enum { COUNT = 200 };
+    static float cloud[COUNT * 8];
+    static uint32_t gone[COUNT / 2], ids[COUNT];
+    for (uint32_t i = 0; i < COUNT * 8; ++i) cloud[i] = (float)(i * 7919 % 1009) / 1009;
+    for (uint32_t i = 0; i < COUNT / 2; ++i) gone[i] = 2 * i;
+    for (uint32_t dims = 1; dims <= 8; ++dims)
+        for (int norm = 0; norm < 3; ++norm)
+            for (int periodic = 0; periodic < 2; ++periodic) {
+                kd_points *tree = NULL;
+                const kd_point_array points = kd_point_array_make(cloud, COUNT, dims, KD_FLOAT);
+                assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
+                assert_int_equal(kd_points_remove(tree, gone, COUNT / 2), KD_OK);
+                kd_points_query query;
+                kd_points_query_default(&query);
+                query.points = kd_point_array_make(cloud, 1, dims, KD_FLOAT);
+                query.norm = metric_norms[norm];
+                query.period[0] = periodic;
+                uint32_t found = 0;
+                bool seen[COUNT] = {false};
+                assert_int_equal(kd_points_nearest(tree, &query, COUNT, ids, NULL, &found), KD_OK);
+                assert_int_equal(found, COUNT / 2);
+                for (uint32_t j = 0; j < found; ++j) {
+                    assert_true(ids[j] % 2 == 1 && !seen[ids[j]]);
+                    seen[ids[j]] = true;
+                }
+                kd_points_close(tree);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_equal_brute_force),
+                                       cmocka_unit_test(removed_points_are_not_found),
                                        cmocka_unit_test(bad_requests_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
