@@ -90,13 +90,13 @@ box_scene "-0.5, 0, 0.6" >still.json
 box_scene "0.5, 0, 0.6" >box.json
 box_scene "0.4, 0, 0.6" >other.json
 for method in path direct whitted ao debug photon ppm sppm light; do
-    few=(--integrator $method --spp 4 --passes 4 --photons 500)
+    few=(--integrator "$method" --spp 4 --passes 4 --photons 500)
     expect_exit 0 "${render[@]}" still.json "${few[@]}" -o shut.pfm
     expect_exit 0 "${render[@]}" still.json "${few[@]}" --shutter 4 -o open.pfm
     expect_equal open.pfm shut.pfm
 done
 for method in path sppm light; do
-    options=(--integrator $method --shutter 4 --passes 6 --spp 6)
+    options=(--integrator "$method" --shutter 4 --passes 6 --spp 6)
     expect_exit 0 "${render[@]}" box.json "${options[@]}" -o $method.pfm
     expect_exit 0 "${render[@]}" box.json "${options[@]}" --spp 3 --passes 3 -o part.pfm --save-every 1000
     expect_exit 0 "${render[@]}" box.json "${options[@]}" --resume -o part.pfm

@@ -3,7 +3,7 @@
 # textures, alpha of PLY vertices, lamps that face away. Comments behind names; GIF textures.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
-render=("$program" render --resolution 16x16 --spp 1 --threads 1 --eye 0.5,0.5,3 --look-at 0.5,0.5,0 -o out.pfm)
+render=("$program" render --resolution 16x16 --spp 1 --threads 1 --eye "0.5,0.5,3" --look-at "0.5,0.5,0" -o out.pfm)
 
 python3 - <<'P'
 import base64, json, struct
