@@ -163,7 +163,7 @@ struct scene {
 /* Creates a scene from the draft, takes ownership of the draft's parts, and computes everything
    derived from them. */
 kd_status scene_assemble(scene **out, scene_draft *draft, const kd_render_options *options);
-/* The same into a zeroed scene. The caller must close it whatever the status. */
+/* The same into a zeroed scene, without a ground. The caller must close it whatever the status. */
 kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options);
 
 /* scene_instances.c: takes over the draft's shapes and placements. Needs the geometry. */
