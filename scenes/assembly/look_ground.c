@@ -109,7 +109,8 @@ kd_status scene_add_ground(scene *scene) {
     mesh *geometry = &scene->geometry;
     const uint32_t first = geometry->triangle_count, position = geometry->position_count;
     const uint64_t triangles = (uint64_t)first + TRIANGLES;
-    if (triangles >= KD_NONE || (uint64_t)position + POSITIONS >= KD_NONE) return KD_OK;
+    if (first == 0 || triangles >= KD_NONE || (uint64_t)position + POSITIONS >= KD_NONE)
+        return KD_OK;
     if (!vec3_is_finite(vec3_scale(box3_size(scene->box), 2 * GROUND_RIM))) return KD_OK;
     KD_TRY(KD_GROW(geometry->positions, position, (uint64_t)position + POSITIONS));
     KD_TRY(KD_GROW(geometry->triangles, 3 * (uint64_t)first, 3 * triangles));

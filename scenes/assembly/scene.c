@@ -87,7 +87,6 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     scene->has_fov = draft->has_fov;
     scene->bare = draft->bare;
     scene_set_up(scene, scene->view.up);
-    if (scene->unlit) KD_TRY(scene_add_ground(scene));
     return KD_OK;
 }
 
@@ -99,7 +98,8 @@ kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
     made->textures.lender = lender ? &lender->textures : NULL;
     made->photon_map = draft->photon_map;
     draft->photon_map = NULL;
-    const kd_status status = scene_assemble_parts(made, draft, options);
+    kd_status status = scene_assemble_parts(made, draft, options);
+    if (status == KD_OK && made->unlit) status = scene_add_ground(made);
     if (status != KD_OK) scene_close(made);
     KD_TRY(status);
     *out = made;

@@ -23,18 +23,35 @@ static void fit_point(fit *to, vec3 point) {
         to->largest[i] = float_max(to->largest[i], vec3_dot(at, to->plane[i]));
 }
 
+static void fit_box(fit *to, box3 box) {
+    for (int c = 0; c < 8; ++c)
+        fit_point(to, vec3_make(c & 1 ? box.hi.x : box.lo.x, c & 2 ? box.hi.y : box.lo.y,
+                                c & 4 ? box.hi.z : box.lo.z));
+}
+
+/* The vertices of instances are those of their copies, so that both have the same camera; of very
+   many triangles only the boxes count. */
+static void fit_instances(fit *to, const scene_view *view) {
+    enum { MANY = 1 << 25 };
+    uint64_t triangles = 0;
+    for (uint32_t i = 0; i < view->instances.count; ++i)
+        triangles += view->instances.shapes[view->instances.list[i].shape].count;
+    for (uint32_t i = 0; i < view->instances.count; ++i) {
+        const instance *put = view->instances.list + i;
+        const instanced_shape *shape = view->instances.shapes + put->shape;
+        const uint32_t *corners = view->mesh.triangles + 3 * (uint64_t)shape->first;
+        if (triangles > MANY) fit_box(to, instance_box(put, shape->box));
+        for (uint64_t k = 0; triangles <= MANY && k < 3 * (uint64_t)shape->count; ++k)
+            fit_point(to, instance_corner(put, view->mesh.positions[corners[k]]));
+    }
+}
+
 static void fit_scene(fit *to, const scene *scene) {
     const scene_view view = scene_get_view(scene);
     for (uint64_t i = 0; i < 3 * (uint64_t)view.mesh.triangle_count; ++i)
         fit_point(to, view.mesh.positions[view.mesh.triangles[i]]);
-    for (uint32_t i = 0; i < view.instances.count; ++i) {
-        const instance *put = view.instances.list + i;
-        const box3 box = instance_box(put, view.instances.shapes[put->shape].box);
-        for (int c = 0; c < 8; ++c)
-            fit_point(to, vec3_make(c & 1 ? box.hi.x : box.lo.x, c & 2 ? box.hi.y : box.lo.y,
-                                    c & 4 ? box.hi.z : box.lo.z));
-    }
-    if (view.mesh.triangle_count == 0 && view.instances.count == 0) fit_point(to, to->centre);
+    fit_instances(to, &view);
+    if (view.mesh.stored_count == 0) fit_point(to, to->centre);
 }
 
 /* A vertex p is inside the right edge if p.right / tan + p.back <= d + c.right / tan for the eye c

@@ -187,7 +187,7 @@ struct scene {
 /* `lender`: a scene whose images are shared (texture_store.lender), or NULL. */
 kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
                          const kd_render_options *options);
-/* The same into a zeroed scene. The caller must close it whatever the status. */
+/* The same into a zeroed scene, without a ground. The caller must close it whatever the status. */
 kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options);
 
 /* Reads and assembles the scene. On return `options` holds the values of the file. */

@@ -69,3 +69,19 @@ echo '{"kandela": 1, "meshes": [{"file": "a.obj"}], "render": {"look": "studio",
 expect_exit 0 "${render[@]}" a.json -o b.pfm
 expect_exit 0 "${render[@]}" a.json --look plain -o plain.pfm
 expect_exit 1 cmp -s b.pfm plain.pfm
+
+# Instances have the camera and the ground of their copies.
+python3 - <<'END'
+import base64, json, struct
+data = struct.pack("<9f3H", 0, 0, 0, 1, 0, 0, 0, 1, 0.5, 0, 1, 2)
+uri = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+json.dump({"asset": {"version": "2.0"}, "buffers": [{"byteLength": len(data), "uri": uri}],
+           "bufferViews": [{"buffer": 0, "byteLength": 36}, {"buffer": 0, "byteOffset": 36, "byteLength": 6}],
+           "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3", "min": [0, 0, 0], "max": [1, 1, 0.5]},
+                         {"bufferView": 1, "componentType": 5123, "count": 3, "type": "SCALAR"}],
+           "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}], "scene": 0,
+           "nodes": [{"mesh": 0, "translation": [i % 3, i / 3, i]} for i in range(6)],
+           "scenes": [{"nodes": list(range(6))}]}, open("many.gltf", "w"))
+END
+for how in keep copy; do expect_exit 0 "${render[@]}" many.gltf --placements $how -o $how.pfm; done
+expect_exit 0 cmp keep.pfm copy.pfm
