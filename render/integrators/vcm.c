@@ -268,13 +268,15 @@ static kd_status sort_landings(vcm_landing *sorted, const vcm_landing *landings,
     KD_TRY(KD_RESERVE_ZEROED(begins, (uint64_t)paths + 1));
     for (uint64_t i = 0; i < count; ++i) ++begins[landings[i].path + 1];
     for (uint32_t p = 0; p < paths; ++p) begins[p + 1] += begins[p];
-    for (uint64_t i = 0; i < count; ++i) {
-        uint64_t to = begins[landings[i].path]++;
-        for (; to > 0 && sorted[to - 1].path == landings[i].path &&
-               sorted[to - 1].photon.landed > landings[i].photon.landed;
+    for (uint64_t i = 0; i < count; ++i) sorted[begins[landings[i].path]++] = landings[i];
+    for (uint64_t i = 1; i < count; ++i) {
+        const vcm_landing moved = sorted[i];
+        uint64_t to = i;
+        for (; to > 0 && sorted[to - 1].path == moved.path &&
+               sorted[to - 1].photon.landed > moved.photon.landed;
              --to)
             sorted[to] = sorted[to - 1];
-        sorted[to] = landings[i];
+        sorted[to] = moved;
     }
     memory_free(begins);
     return KD_OK;
