@@ -52,6 +52,7 @@ __launch_bounds__(TRACE_BLOCK) void trace_light_paths(const __grid_constant__ sc
         vcm_light_path path = vcm_light_begin(&view, &scene, (uint64_t)to.first + i);
         vcm_landing landing;
         light_splat splat;
+        memset(&landing, 0, sizeof landing); /* its padding is copied to the host, too */
         landing.path = i;
         while (vcm_light_next(&view, &scene, &path)) {
             if (view.splat && vcm_light_splat(&view, &scene, &path, &splat))

@@ -107,8 +107,10 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
     switch (row->kind) {
     case OPTION_NAME: { /* the only names without a list of values */
         const bool is_device = strcmp(row->name, "device") == 0;
-        if (!is_device) assert_string_equal(row->name, "background");
-        for (; made < 2; ++made)
+        const bool is_white = strcmp(row->name, "white-balance") == 0;
+        if (!is_device && !is_white) assert_string_equal(row->name, "background");
+        if (is_white) snprintf(texts[made++], TEXT, "3200K");
+        for (; !is_white && made < 2; ++made)
             snprintf(texts[made], TEXT, "%s", (is_device ? devices : backgrounds)[made]);
         return made;
     }
