@@ -207,7 +207,8 @@ const option_row render_lab_rows[] = {
              "memory"},
     {OPTION("device-paths", OPTION_UINT64, device_paths), .argument = "N", .initial = "0",
      .maximum = 1 << 30, FREE,
-     .help = "CUDA devices: paths in flight, 475 to 700 bytes each; 0: as many as fit into 1 GB or 1/8 of what is free"},
+     .help = "CUDA devices: paths in flight, 475 to 700 bytes each; 0: as many as fit into 1 GB or "
+             "1/8 of what is free"},
     END};
 
 const option_group render_option_groups[] = {{"Method", render_method_rows, 0, NULL},
