@@ -4,7 +4,7 @@
 #include "shaders/surface.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
-/* Wavefronts count no more scattering events than these. */
+/* The greatest number of scattering events that wavefronts count. */
 enum { PATH_SCATTERED_MAX = 127 };
 /* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
 enum {

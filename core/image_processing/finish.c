@@ -28,7 +28,7 @@ typedef struct box_pass {
     bool down;      /* along columns, else along rows */
 } box_pass;
 
-/* Index of element i of a line of `count` that is mirrored at both ends, without end. */
+/* Returns the index of element i in a line of `count` that is mirrored repeatedly at both ends. */
 static int64_t mirrored(int64_t i, int64_t count) {
     int64_t at = i % (2 * count);
     if (at < 0) at += 2 * count;

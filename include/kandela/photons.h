@@ -87,8 +87,9 @@ KD_API kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_ma
 KD_API const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map);
 /* Writes a file that kd_render_options.photon_map can name. */
 KD_API kd_status kd_photons_write(const kd_photons *photons, const char *path);
-/* Reads a file that kd_photons_write or the program wrote. On failure *out is NULL: KD_ERROR_INPUT
-   names what is wrong with the file. The file must not change before kd_photons_close. */
+/* Reads a file that kd_photons_write or the program wrote. On failure *out is NULL; after
+   KD_ERROR_INPUT, kd_last_error() says what is wrong with the file. The file must not change before
+   kd_photons_close. */
 KD_API kd_status kd_photons_load(kd_photons **out, const char *path);
 
 #ifdef __cplusplus

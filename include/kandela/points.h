@@ -133,9 +133,10 @@ typedef struct kd_points_query {
                              kd_points_close */
     double norm;          /* norm of distances: 2 (default), 1 or INFINITY (maximum norm). For 1 and
                              INFINITY, dist2 is the distance itself, not its square */
-    double period[8];     /* period of space along each axis; default 0: not periodic. There the
-                             difference d of two coordinates counts as min(d, |period - d|), which
-                             is that to the nearest image if the points lie within one period */
+    double period[8];     /* period of space along each axis; default 0: not periodic. Along a
+                             periodic axis the difference d of two coordinates counts as
+                             min(d, |period - d|), which is the distance to the nearest image if
+                             the points lie within one period */
     /* Corners of axis-aligned boxes, equally many, with the dims and scalar of the tree; default
        dims 0: no boxes. A box contains the points with lo <= point <= hi along every axis. Corners
        may be infinite; a box with a NaN corner contains no point. Then `points` must be empty,

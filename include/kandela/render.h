@@ -116,8 +116,8 @@ typedef struct kd_render_options {
                         independent. "light" and "debug" support the box only */
     float frame;     /* time, in frames, at which an animated scene is evaluated */
     float shutter; /* exposure time from `frame` on, in frames: moving objects and cameras blur the
-                      image; 0: none. If objects move, the scene's files are read again at up to
-                      64 times, and more for more than 64 samples */
+                      image; 0: none. If objects move, the scene's files are read again for each
+                      of up to 64 times, or more if there are more than 64 samples */
     float clamp; /* "path": limit on what indirect light (scattered more than once) adds to a sample
                     at each surface, W/(sr m^2) in the brightest channel: less noise, but biased
                     (darker). 0: off */
@@ -156,13 +156,14 @@ typedef struct kd_render_options {
     float vignette;         /* darkening of the corners, 0 to 1 */
     float contrast;         /* exponent about middle grey, before the tone curve; 1: none */
     float saturation;       /* 1: unchanged; 0: grey */
-    char white_balance[24]; /* shown as white: "none"; the light of a temperature, "3200K"; or a
-                               colour as of `background` */
+    char white_balance[24]; /* what is shown as white: "none"; the light of a temperature, "3200K";
+                               or a colour as of `background` */
     char look[16]; /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
                       "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
-                      "auto": "studio" for mesh files by "path" and "direct", else "plain" */
-    char material[16]; /* of all surfaces that emit no light: "own" (in the looks "studio" and "sky"
-                          what has none is clay), "clay", "plastic", "metal", "gold", "copper",
+                      "auto": "studio" for mesh files by "path" and "direct", or "sky" in
+                      interiors; else "plain" */
+    char material[16]; /* of all surfaces that emit no light: "own" (clay in the looks "studio" and
+                          "sky" where there is none), "clay", "plastic", "metal", "gold", "copper",
                           "glass" or "mirror" */
 } kd_render_options;
 
@@ -286,8 +287,8 @@ KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 KD_API uint64_t kd_image_hash(const kd_image *image);
 /* Writes the image in the format of the suffix; `kandela info` lists the formats. 8-bit formats
    (.png, .jpg) are scaled by 2^exposure (NAN: chosen as for kd_render_options.exposure), finished
-   (kd_render_options.bloom and following, of the rendering), tone mapped and encoded as sRGB; the
-   others are linear. An .exr file of a crop has the place of the crop in the image. */
+   (kd_render_options.bloom to white_balance, as set for the rendering), tone mapped and encoded as
+   sRGB; the others are linear. An .exr file of a crop has the place of the crop in the image. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

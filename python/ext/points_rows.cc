@@ -195,7 +195,7 @@ static nb::list row_lists(const nb::ndarray<const int64_t, nb::ndim<1>, nb::c_co
 
 typedef nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> one_point;
 
-/* Sets *query to the query for one point of doubles. Returns false if only the general way can
+/* Sets *query to the query for one point of doubles. Returns false if only the general path can
    answer it or report what is wrong with it: an array of another type or size, coordinates that are
    not finite or too large to be squared, a wrong radius. */
 static bool one_query(const points_use &tree, nb::handle object, double radius, one_point *point,
@@ -229,7 +229,7 @@ static double one_callback(void *context, uint64_t query, uint64_t id, double di
     return bound;
 }
 
-/* Returns the list of points within the radius, or None if the general way has to be taken. */
+/* Returns the list of points within the radius, or None if the general path has to be taken. */
 static nb::object one_ball(const points_handle &handle, nb::handle object, double radius,
                            bool sorted) {
     const points_use tree(handle);
@@ -244,7 +244,7 @@ static nb::object one_ball(const points_handle &handle, nb::handle object, doubl
 }
 
 /* Returns the nearest point's distance and id, infinity and the number of points if there is none
-   nearer than the radius; or None if the general way has to be taken. */
+   nearer than the radius; or None if the general path has to be taken. */
 static nb::object one_nearest(const points_handle &handle, nb::handle object, double radius) {
     const points_use tree(handle);
     one_point point;

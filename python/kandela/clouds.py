@@ -182,9 +182,9 @@ def _rows_within(tree, x, eps, rows):
 def statistical_outliers(x: Any, k: int = 20, ratio: float = 2.0, *, device: str = "auto") -> np.ndarray:
     """Find the points that are far from their neighbours in comparison with all points.
 
-    A point is an outlier if the mean distance to its k nearest points, of which it is the first
-    itself, exceeds the mean of all points by more than `ratio` standard deviations (with n - 1 in
-    the denominator). Where all of these are equal, no point is an outlier; otherwise the mask is
+    A point is an outlier if the mean distance to its k nearest points, the first of which is the
+    point itself, exceeds the mean of these over all points by more than `ratio` standard deviations
+    (with n - 1 in the denominator). If all are equal, no point is an outlier; otherwise the mask is
     that of Open3D's `remove_statistical_outlier` for points at different positions.
 
     Parameters

@@ -148,7 +148,7 @@ class KDTree:
         widest = (self.maxes.astype(np.float64) - self.mins).max()
         self._is_safe = bool(is_safe(widest, self._points.dtype))
         self.boxsize, self._box = self._periodic(boxsize)
-        # whether one query a call may take the quick way
+        # whether calls with a single query may use the fast path
         self._is_quick = bool(self.n and self._box is None and self._ids is None and self._is_safe and
                               self._points.dtype == np.float64 and self._points._c.on_cpu)
 

@@ -397,7 +397,7 @@ class Photons:
 
     @classmethod
     def load(cls, path: Any) -> Photons:
-        """Read a file (.kdp) that `save` or the program wrote; it must not change meanwhile.
+        """Read a file (.kdp) that `save` or the program wrote; it must not change while the object exists.
 
         Raises
         ------

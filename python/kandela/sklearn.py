@@ -1,9 +1,10 @@
-"""scikit-learn's `NearestNeighbors` and `DBSCAN` on Kandela's trees. Needs an explicit `import
-kandela.sklearn`, and scikit-learn 1.6 or later (`pip install kandela[sklearn]`).
+"""scikit-learn's `NearestNeighbors` and `DBSCAN` on Kandela's trees. This module must be imported
+explicitly and needs scikit-learn 1.6 or later (`pip install kandela[sklearn]`).
 
 Both classes are subclasses of scikit-learn's, with the same parameters, attributes and results.
 Dense data in up to eight dimensions with the metrics euclidean, manhattan, chebyshev and minkowski
-(p from 1, without weights) are searched by `KDTree`; everything else is left to scikit-learn.
+(p from 1, without weights) are searched by `KDTree`, and clustered if the metric is Euclidean;
+everything else is left to scikit-learn.
 Distances are computed in float64; equally distant neighbours are ordered by their index.
 """
 

@@ -225,8 +225,8 @@ static uint64_t pool_limit(void) {
     return available / POOL_PARTS > POOL_BYTES ? available / POOL_PARTS : POOL_BYTES;
 }
 
-/* Returns the paths in flight: those of the options, or as many as fit into the limit. Ranks, whose
-   launches must agree, choose none. */
+/* Returns the paths in flight: those of the options, or as many as fit into the limit. Several
+   ranks, whose launches must agree, use those of the options, or the default if these are 0. */
 static uint64_t pooled_paths(const scene_view *view, const kd_render_options *options,
                              int32_t rank_count) {
     kd_render_options tried = *options;

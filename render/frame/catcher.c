@@ -6,13 +6,13 @@ bool catcher_exists(const scene_view *scene) {
     return false;
 }
 
-/* The fraction of the direct light that something keeps from the surface. */
+/* Returns the fraction of the direct light that is blocked. */
 static float shadow_of(const scene_view *scene, const path_state *state, const surface *at,
                        bool cutouts, rng_key key, uint32_t *rays) {
     const vec3 wo = vec3_negate(state->ray.direction);
     float lit = 0, unlit = 0;
     for (uint32_t i = 0; i < CATCHER_LIGHTS; ++i) {
-        /* the samples of all samples of a pixel are points of one low-discrepancy sequence */
+        /* all light samples of a pixel are points of one low-discrepancy sequence */
         rng_key one = key;
         one.path =
             key.path >> 32 << 32 | (uint32_t)((uint32_t)key.path * (uint32_t)CATCHER_LIGHTS + i);

@@ -7,8 +7,8 @@
 bool catcher_exists(const scene_view *scene);
 
 /* If the sample's camera ray meets a shadow catcher first, makes the sample black, and its coverage
-   1 - lit / unlit: the direct light with and without what is in its way, by CATCHER_LIGHTS samples
-   of the lights. `number` determines the camera ray, `cutouts` is that of path_options. */
+   the fraction of the direct light that is blocked, estimated by CATCHER_LIGHTS samples of the
+   lights. `number` determines the camera ray, `cutouts` is that of path_options. */
 enum { CATCHER_LIGHTS = 16 };
 void catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, uint32_t number,
                   pixel_sample *sample);

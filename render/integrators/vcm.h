@@ -1,7 +1,7 @@
 /* Vertex connection and merging: samples of pixels, and light paths with their splats and photons.
    Source: Georgiev, Krivanek, Davidovic and Slusallek 2012, "Light transport simulation with vertex
-           connection and merging"; Hachisuka, Pantaleoni and Jensen 2012, "A path space extension
-   for robust light transport simulation".
+           connection and merging"; Hachisuka, Pantaleoni and Jensen 2012, "A path space
+           extension for robust light transport simulation".
    Idea: eye paths are those of shaders/path.h, light paths those of light.h; vcm_weights.h says which
          techniques find light, and weighs them. A pass traces as many light paths as there are
          pixels, then one eye path per pixel.

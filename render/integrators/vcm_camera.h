@@ -6,11 +6,10 @@
 #include "render/frame/pixel.h"
 
 typedef struct vcm_projection {
-    vec3 eye;     /* origin of the camera ray that sees the point */
-    int32_t x, y; /* pixel */
-    float
-        per_area; /* density of camera rays of one pixel per area of a surface facing them, 1/m^2 */
-    float filter; /* filter's value over the probability of the pixel */
+    vec3 eye;       /* origin of the camera ray that sees the point */
+    int32_t x, y;   /* pixel */
+    float per_area; /* density of a pixel's camera rays on a surface that faces them, 1/m^2 */
+    float filter;   /* filter's value over the probability of the pixel */
 } vcm_projection;
 
 /* Returns the camera at the time of a random number. */

@@ -9,7 +9,7 @@
          these sums; the two parts meet where a technique joins them.
    Differs from the source in: inner vertices are not connected; paths merge only where light
          arrives from a lens (a specular event, or a surface that stores no photons) on a surface
-         that stores photons. Light knows that when it arrives, an eye path one vertex later.
+         that stores photons. A light path knows this when it arrives, an eye path one vertex later.
    Invariants: the weights of all techniques that are on add up to 1 for every path, since each
                density is a pure function of the path's vertices. It need not be the true one:
    media, Russian roulette and pixel filters are left out. */
@@ -19,7 +19,7 @@
 #include "shaders/light_emit.h"
 #include "shaders/path.h"
 
-/* Sums may overflow where densities vanish; infinity times 0 would be no number. */
+/* Sums may overflow where densities vanish; infinity times 0 would be NaN. */
 #define VCM_WEIGHT_MAX 1e30f
 
 /* What a path that begins at the camera or at a light contributes to weights. */
