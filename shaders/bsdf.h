@@ -200,7 +200,7 @@ KD_FN float bsdf_even_odds(const surface *at) {
     return BSDF_EVEN_ODDS * sqrtf(float_max(0, 1 - cosine * cosine));
 }
 
-/* Density of that, 1/sr. */
+/* Returns the density of such samples, 1/sr. */
 KD_FN float bsdf_even_pdf(const surface *at, vec3 wo, vec3 wi) {
     const float cosine = vec3_dot(wi, at->geometric);
     if (surface_is_clear(at)) return fabsf(cosine) * (0.5f / KD_PI);
