@@ -171,9 +171,9 @@ static void test_cancel(void **state) {
 }
 
 /* Photons read from a file equal those written. */
-static void expect_loaded(const char *map_path, const kd_photons *one) {
+static void expect_loaded(const char *path, const kd_photons *one) {
     kd_photons *loaded = NULL;
-    assert_int_equal(kd_photons_load(&loaded, map_path), KD_OK);
+    assert_int_equal(kd_photons_load(&loaded, path), KD_OK);
     for (int map = 0; map < 3; ++map) {
         const kd_photon_counts written = kd_photons_count(one, (kd_photon_map)map);
         const kd_photon_counts read = kd_photons_count(loaded, (kd_photon_map)map);
