@@ -79,7 +79,7 @@ P
 expect_exit 0 "$program" compare many.pfm mean.pfm --metric rmse --max 0.02
 
 # A box in a room: what stands still keeps its bits, by every method; methods agree.
-cp "$source_folder/scenes/cornell_caustic.png" image.png
+cp "$source_folder/scenes/textures/tile.png" image.png
 box_scene() { # LAST: prints a scene with a box that is at LAST in frame 5
     echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}, {"box": {"lo": [-0.2, 0, -0.2], "hi": [0.2, 0.4, 0.2]},' \
         '"material": {"diffuse_map": "image.png"},' \
