@@ -161,7 +161,7 @@ typedef struct kd_render_options {
     char look[16]; /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
                       "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
                       "auto": "studio" for mesh files by "path" and "direct", or "sky" in
-                      interiors; else "plain" */
+                      interiors; else "plain". There is no ground by methods that trace light */
     char material[16]; /* of all surfaces that emit no light: "own" (clay in the looks "studio" and
                           "sky" where there is none), "clay", "plastic", "metal", "gold", "copper",
                           "glass" or "mirror" */

@@ -4,7 +4,11 @@
 
 kd_status render_look_open(render_look *look, const scene *scene, const frame *frame,
                            scene_view *view) {
-    const look_request request = {frame->options, &frame->view, frame->integrator->studio};
+    const integrator *integrator = frame->integrator;
+    /* light paths start in the scene's box, which does not contain the ground */
+    const bool traces_light =
+        integrator->state_bytes || integrator_maps(integrator, frame->options) != 0;
+    const look_request request = {frame->options, &frame->view, integrator->studio, !traces_light};
     return scene_look_open(&look->shown, scene, &request, view);
 }
 

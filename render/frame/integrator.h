@@ -148,7 +148,7 @@ typedef struct integrator {
     /* The light that the limits of the path length cut off is estimated by more calls of the
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
-    bool studio;    /* the look auto of mesh files is studio */
+    bool studio; /* the look auto of mesh files is studio */
     bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to

@@ -174,11 +174,25 @@ static kd_status reserve_sums(vcm_state *state, const frame *frame) {
     return KD_OK;
 }
 
+static kd_status check_scene(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->light_count; ++i)
+        KD_REQUIRE(scene->lights[i].kind != LIGHT_DIRECTIONAL || !(scene->lights[i].area > 0),
+                   KD_ERROR_USAGE,
+                   "vcm does not support `angle_degrees` of directional lights; choose another "
+                   "integrator, such as path");
+    for (uint32_t i = 0; i < scene->material_count; ++i)
+        KD_REQUIRE(!(scene->materials[i].flags & MATERIAL_HIDDEN), KD_ERROR_USAGE,
+                   "vcm does not support `camera_visible`: false; choose another integrator, such "
+                   "as path");
+    return KD_OK;
+}
+
 static kd_status vcm_prepare(frame *prepared) {
     const kd_render_options *options = prepared->options;
     const scene_view *scene = prepared->scene;
     kd_status status = KD_OK;
     vcm_state *state = NULL;
+    KD_TRY(check_scene(scene));
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     set_view(state, prepared);

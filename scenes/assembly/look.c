@@ -395,7 +395,8 @@ kd_status scene_look_open(scene_look *out, const scene *scene, const look_reques
                     options->look);
     const bool studio = out->kind == LOOK_STUDIO, sky = out->kind == LOOK_SKY;
     const bool hidden = strcmp(options->background, "environment") != 0;
-    const bool ground = (studio || sky) && !hidden && look_sees_ground(scene, request->view);
+    const bool ground =
+        (studio || sky) && request->ground && !hidden && look_sees_ground(scene, request->view);
     out->exposed = studio || sky;
     if (studio || sky) {
         face_camera(made.axes, scene, request->view);

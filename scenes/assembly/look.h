@@ -33,6 +33,7 @@ typedef struct look_request {
     const kd_render_options *options;
     const camera *view;
     bool studio; /* LOOK_AUTO is LOOK_STUDIO for mesh files */
+    bool ground; /* there may be a ground */
 } look_request;
 
 /* Gives `shown`, from scene_get_view, the look and the materials of the options: light that comes

@@ -70,6 +70,11 @@ expect_exit 0 "${render[@]}" a.json -o b.pfm
 expect_exit 0 "${render[@]}" a.json --look plain -o plain.pfm
 expect_exit 1 cmp -s b.pfm plain.pfm
 
+# There is no ground where light paths start in the scene's box: a black background changes nothing.
+expect_exit 0 "${render[@]}" a.obj --look studio --integrator light --photons 4000 -o b.pfm
+expect_exit 0 "${render[@]}" a.obj --look studio --integrator light --photons 4000 --background black -o plain.pfm
+expect_exit 0 cmp b.pfm plain.pfm
+
 # Instances have the camera and the ground of their copies.
 python3 - <<'END'
 import base64, json, struct

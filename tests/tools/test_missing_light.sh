@@ -147,6 +147,16 @@ expect_silent 'cannot show'
 render panel --integrator light
 expect_says err 'light cannot show smooth glass to the camera'
 
+# What weighted light paths do not support is refused.
+scene disc "$floor" '"lights": [{"kind": "directional", "direction": [0, -1, 0], "irradiance": 3, "angle_degrees": 5}]'
+expect_exit 2 "$program" render disc.json --resolution 8x8 --integrator vcm --device cpu -o out.pfm
+expect_says err 'vcm does not support `angle_degrees`'
+scene unseen "$floor" '"lights": [{"kind": "point", "position": [0, 1, 0], "intensity": 1, "radius": 0.1, "camera_visible": false}]'
+for method in vcm light; do
+    expect_exit 2 "$program" render unseen.json --resolution 8x8 --integrator "$method" --device cpu -o out.pfm
+    expect_says err 'does not support `camera_visible`: false'
+done
+
 # Scenes of the project: their own integrator shows everything, and none of their light is cut.
 for one in cornell_caustic cornell_fog prism; do
     expect_exit 0 "$program" render "$source_folder/scenes/$one.json" --resolution 16x12 --spp 1 --photons 2000 \
