@@ -15,9 +15,9 @@ expect_exit 1 cmake -S "$source_dir" -B few/other -G Ninja -DKD_OPENEXR=ON -DKD_
 expect_says err "needed: KD_OPENEXR=ON: OpenEXR"
 expect_exit 0 cmake --build few/build --target kandela_program -j "$(nproc)"
 expect_exit 0 few/build/bin/kandela info
-expect_says out "OpenEXR      no"
-expect_says out "assimp       no"
-expect_says out "cmocka       no"
+expect_says out "OpenEXR       no"
+expect_says out "assimp        no"
+expect_says out "cmocka        no"
 expect_exit 0 few/build/bin/kandela render "$source_dir/scenes/cornell_caustic.json" --spp 1 --photons 2000 -o demo.png
 expect_true "the demo writes its picture" test -s demo.png
 expect_done
