@@ -221,6 +221,7 @@ static kd_status take_slices(render_saving *saving, render_trees *trees, scene_v
     for (bool over = false; !over && status == KD_OK && film_min_samples(film) < samples;) {
         const shutter_slice slice = shutter_slice_of(options->seed, film_min_samples(film));
         const double at = (double)options->frame + (double)options->shutter * (double)slice.time;
+        frame->view = begin; /* which a look faces, whatever the order of the slices */
         if (scene_moves(first)) KD_TRY(move_scene(saving, trees, view, frame, first, at));
         frame->view = frame->view_end = camera_between(&begin, &end, slice.time);
         frame->sample_end = slice.end;

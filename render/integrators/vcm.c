@@ -43,8 +43,7 @@ typedef struct vcm_state {
     uint64_t cut;
 } vcm_state;
 
-/* --- preparation -------------------------------------------------------------------------------
- */
+/* --- preparation ------------------------------------------------------------------------------ */
 
 static int compare_floats(const void *a, const void *b) {
     const float x = *(const float *)a, y = *(const float *)b;
@@ -216,8 +215,7 @@ done:
     return status;
 }
 
-/* --- light paths -------------------------------------------------------------------------------
- */
+/* --- light paths ------------------------------------------------------------------------------ */
 
 static kd_status list_photon(vcm_chunk *to, vec3 place, const vcm_photon *landed) {
     if (to->count == to->capacity) {
@@ -374,7 +372,7 @@ static kd_status join_landings(const frame *frame, const vcm_state *state, uint6
 }
 
 /* Builds the tree of the photons, and puts them in its order. */
-static kd_status plant_photons(vcm_state *state, const vcm_landing *all, uint64_t count,
+static kd_status build_photons(vcm_state *state, const vcm_landing *all, uint64_t count,
                                job_control *job) {
     kd_status status = KD_OK;
     vec3 *places = NULL;
@@ -407,15 +405,14 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
     kd_status status = KD_RESERVE(all, count);
     if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
     if (status == KD_OK) status = join_landings(frame, state, begins, all);
-    if (status == KD_OK) status = plant_photons(state, all, count, frame->job);
+    if (status == KD_OK) status = build_photons(state, all, count, frame->job);
     if (status == KD_OK && frame->device_frame)
-        status = vcm_cuda_plant(&state->device, &state->tree, state->photons, &state->view);
+        status = vcm_cuda_upload(&state->device, &state->tree, state->photons, &state->view);
     memory_free(all);
     return status;
 }
 
-/* --- passes ------------------------------------------------------------------------------------
- */
+/* --- passes ----------------------------------------------------------------------------------- */
 
 /* Returns the fractional part of offset + pass x step, for a step that spreads passes evenly. */
 static float spread(float offset, uint32_t pass, double step) {

@@ -150,8 +150,8 @@ static kd_status upload(device_buffer *to, const void *from, uint64_t bytes) {
     return device_memory_upload(to->memory, from, bytes);
 }
 
-kd_status vcm_cuda_plant(vcm_cuda *device, const pointtree *tree, const vcm_photon *photons,
-                         vcm_view *view) {
+kd_status vcm_cuda_upload(vcm_cuda *device, const pointtree *tree, const vcm_photon *photons,
+                          vcm_view *view) {
     const uint64_t count = tree->count;
     KD_TRY(upload(&device->points, tree->points, count * sizeof *tree->points));
     if (tree->axes) KD_TRY(upload(&device->axes, tree->axes, count));

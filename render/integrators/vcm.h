@@ -54,8 +54,7 @@ KD_FN vec3 vcm_tinted(const vcm_view *view, bool disperses, vec3 radiance) {
     return disperses ? vec3_mul(radiance, view->tint) : radiance;
 }
 
-/* --- light paths -------------------------------------------------------------------------------
- */
+/* --- light paths ------------------------------------------------------------------------------ */
 
 typedef struct vcm_light_path {
     light_path base;

@@ -42,8 +42,8 @@ KD_DEVICE_CALL(vcm_cuda_trace, (vcm_cuda * device, const vcm_view *view, const s
 /* Copies the photons to the host. */
 KD_DEVICE_CALL(vcm_cuda_fetch, (const vcm_cuda *device, vcm_landing *landings, uint64_t count));
 /* Copies tree and photons to the device, and sets the view's pointers to them. */
-KD_DEVICE_CALL(vcm_cuda_plant, (vcm_cuda * device, const pointtree *tree, const vcm_photon *photons,
-                                vcm_view *view));
+KD_DEVICE_CALL(vcm_cuda_upload, (vcm_cuda * device, const pointtree *tree,
+                                 const vcm_photon *photons, vcm_view *view));
 
 #ifdef __cplusplus
 }

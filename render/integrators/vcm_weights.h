@@ -133,8 +133,7 @@ KD_FN vec3 vcm_light_normal(const surface *at, vec3 wo) {
     return vec3_dot(wo, at->geometric) < 0 ? vec3_negate(at->mapped) : at->mapped;
 }
 
-/* --- densities of lights -----------------------------------------------------------------------
- */
+/* --- densities of lights ---------------------------------------------------------------------- */
 
 /* Density of emitting a photon at `place` into the direction `flies`: 1/(m^2 sr), for a light
    without size 1/sr, for one at infinity without size 1/m^2. Includes the choice of the light. */

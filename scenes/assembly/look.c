@@ -428,7 +428,7 @@ bool look_may_change(const scene_look *look) {
     return look->kind != LOOK_PLAIN && !look->chosen;
 }
 
-/* Hangs a lamp under the ceiling, above the middle of the room, which lights it about as the sky
+/* Adds a lamp below the ceiling, above the middle of the scene, which lights it about as the sky
    lights what is outside. */
 static void add_lamp(scene_look *look, const scene *scene, scene_view *shown) {
     const vec3 middle = box3_centre(scene->box);
