@@ -346,9 +346,10 @@ static kd_status flag_materials(describe_reader *reader, uint64_t first, uint8_t
 /* Adds the bounds of the positions from `first` on to those of the scene. */
 static void include_positions(describe_reader *reader, uint32_t first) {
     mesh added = reader->geometry.made;
+    if (added.position_count == first) return; /* positions may be NULL */
     added.positions += first;
     added.position_count -= first;
-    if (added.position_count) box3_join(&reader->box, mesh_box(&added));
+    box3_join(&reader->box, mesh_box(&added));
 }
 
 /* Appends the part: in world space, or, with instances, in object space. */

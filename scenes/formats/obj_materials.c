@@ -234,6 +234,13 @@ static void materials_fill(mesh *mesh, uint64_t begin, uint64_t end, uint32_t in
     for (uint64_t i = begin; i < end; ++i) mesh->triangle_materials[i] = index;
 }
 
+/* Returns true if a triangle of the range is usable; those of malformed faces are removed later. */
+static bool any_usable(const mesh *mesh, uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i)
+        if (mesh->triangles[3 * i] != KD_NONE) return true;
+    return false;
+}
+
 static kd_status triangles_fill(material_reader *reader, mesh *mesh, const obj_chunk *chunks,
                                 uint64_t chunk_count) {
     uint64_t begin = 0;
@@ -245,7 +252,7 @@ static kd_status triangles_fill(material_reader *reader, mesh *mesh, const obj_c
             const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
             if (event && (event->is_library || event->is_group)) continue;
             const uint64_t end = event ? event->triangle : mesh->triangle_count;
-            if (end > begin && !current) KD_TRY(fallback_take(reader, &index));
+            if (!current && any_usable(mesh, begin, end)) KD_TRY(fallback_take(reader, &index));
             materials_fill(mesh, begin, end, index);
             begin = end;
             current = event;
