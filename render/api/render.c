@@ -115,12 +115,18 @@ static void watch_end(void *context, const frame *frame, const film *film) {
     watch->finished(watch->context, &now);
 }
 
+static bool is_dropped(const render_keeping *keeping, kd_status status) {
+    return (status == KD_OK || status == KD_INTERRUPTED) && keeping->watch &&
+           keeping->watch->drops(keeping->watch->context);
+}
+
 /* Writes the final state if it was requested, if the rendering can be resumed, or if an older state
    file would otherwise remain beside a newer image. */
 static kd_status keep_state(const render_saving *saving, const frame *frame, const film *film,
                             kd_status status) {
     const render_keeping *keeping = saving->keeping;
     if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
+    if (is_dropped(keeping, status)) return status;
     if (frame->film_cut) {
         log_message(
             LOG_WARNING,
@@ -364,6 +370,17 @@ static kd_status begin(render_result *out, const device *device, const scene *sc
     return KD_OK;
 }
 
+static frame_keeper keeper_of(render_saving *saving) {
+    const bool viewed = saving->keeping->watch != NULL;
+    return (frame_keeper){.every_seconds = saving->keeping->every_seconds,
+                          .save = save_frame,
+                          .show = saving->keeping->display ? show_frame : NULL,
+                          .watch = viewed ? watch_frame : NULL,
+                          .wanted = viewed ? watch_wanted : NULL,
+                          .finished = viewed ? watch_end : NULL,
+                          .context = saving};
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
@@ -377,14 +394,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
-    const bool watched = keeping->watch != NULL;
-    const frame_keeper keeper = {.every_seconds = keeping->every_seconds,
-                                 .save = save_frame,
-                                 .show = keeping->display ? show_frame : NULL,
-                                 .watch = watched ? watch_frame : NULL,
-                                 .wanted = watched ? watch_wanted : NULL,
-                                 .finished = watched ? watch_end : NULL,
-                                 .context = &saving};
+    const frame_keeper keeper = keeper_of(&saving);
     frame frame = {.scene = &view,
                    .integrator = integrator_find(options->integrator),
                    .keeper = &keeper,
@@ -394,13 +404,11 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
                        ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
                    .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                    .job = job};
-    render_trees trees;
-    frame_cuda device_frame;
+    render_trees trees = {.moved = NULL};
+    frame_cuda device_frame = {.pixels = NULL};
     film negative = {.pixels = NULL};
     kd_status status = KD_OK;
     aim(&frame, scene);
-    memset(&trees, 0, sizeof trees);
-    memset(&device_frame, 0, sizeof device_frame);
     KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
@@ -412,8 +420,10 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     if (!frame.comm || frame.comm->rank == 0)
         KD_TRY_GOTO(omissions_report(&view, frame.integrator, frame.view.eye));
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
-    note_form(out, &frame, &trees);
-    if (status == KD_OK || status == KD_INTERRUPTED) {
+    note_form(out, &frame, keeping->kept ? &keeping->kept->trees : &trees);
+    if (is_dropped(keeping, status))
+        status = KD_INTERRUPTED;
+    else if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
         if (developed != KD_OK) status = developed;

@@ -64,6 +64,9 @@ typedef struct render_watch {
     /* Called after the last sample of a scene that does not move, and after each slice of the
        exposure of one that does. */
     void (*finished)(void *context, const render_moment *now);
+    /* Returns true if the result is not needed: the rendering then ends as if it was cancelled,
+       without a picture. */
+    bool (*drops)(void *context);
     void *context;
 } render_watch;
 
