@@ -114,8 +114,8 @@ class App {
     }
     const names = { rendering: "Rendering", paused: "Paused", done: "Done", failed: "Failed" };
     const parts = [`${names[state.status] || state.status}${state.error ? `: ${state.error}` : ""}`,
-      state.passes ? `pass ${formatNumber(state.pass)} of ${formatNumber(state.passes)}` : `pass ${formatNumber(state.pass)}`,
-      `${formatNumber(state.spp)} samples per pixel`, `${formatNumber(state.seconds)} s`, state.integrator, state.device];
+      state.pass === state.spp ? "" : `pass ${formatNumber(state.pass)}${state.passes ? ` of ${formatNumber(state.passes)}` : ""}`,
+      `${formatNumber(state.spp)}${state.pass === state.spp && state.passes ? ` of ${formatNumber(state.passes)}` : ""} samples per pixel`, `${formatNumber(state.seconds)} s`, state.integrator, state.device];
     box.textContent = dead ? "No connection to the renderer; trying again" : parts.filter(Boolean).join(", ");
     passes.max = state.passes || 1;
     passes.value = state.passes ? state.pass : state.status === "done" ? 1 : 0;

@@ -1,17 +1,24 @@
 /* Panels of the rendering: settings, lights, statistics, files. */
 "use strict";
 
+/* What people change most; other settings follow in a part of their own. */
+const settingsFirst = ["integrator", "spp", "photons", "caustic_photons", "k", "radius", "alpha", "estimator", "kernel",
+  "final_gather", "max_depth", "seed"];
+
 function settingsPanel(app) {
   const { content } = panel("Settings", true);
   const box = element("div", { className: "content" }), hint = element("p", { className: "hint" });
   box.style.padding = "0";
   content.append(hint, box);
   const sender = new Sender("/api/settings", 300), controls = new Map();
+  const more = element("div", { className: "content" }), moreBox = element("details", { className: "inner" }, element("summary", { textContent: "More settings" }), more);
+  more.style.padding = "0";
+  content.append(moreBox);
   const change = (name, value) => sender.send({ ...(sender.waiting || {}), [name]: value });
   let known = "";
 
   function make(setting) {
-    const label = setting.label || setting.name, id = `setting-${setting.name}`;
+    const label = (setting.label || setting.name) + (setting.unit ? ` [${setting.unit}]` : ""), id = `setting-${setting.name}`;
     if (setting.type === "flag") {
       const made = check(label, Boolean(setting.value), checked => change(setting.name, checked), id);
       return { box: made.box, input: made.input, set: value => { made.input.checked = Boolean(value); } };
@@ -67,8 +74,16 @@ function settingsPanel(app) {
     if (shape !== known) {
       known = shape;
       controls.clear();
-      for (const setting of settings) controls.set(setting.name, make(setting));
-      box.replaceChildren(...[...controls.values()].map(control => control.box));
+      for (const setting of settings) {
+        const control = make(setting);
+        if (setting.help) control.box.title = setting.help;
+        controls.set(setting.name, control);
+      }
+      const first = settings.length <= 14 ? [...controls.keys()] : settingsFirst.filter(name => controls.has(name));
+      const boxes = names => names.map(name => controls.get(name).box);
+      box.replaceChildren(...boxes(first));
+      more.replaceChildren(...boxes([...controls.keys()].filter(name => !first.includes(name))));
+      moreBox.hidden = !more.children.length;
       app.applyRights();
     }
     for (const setting of settings) {
@@ -147,7 +162,7 @@ function statisticsPanel() {
 
 function filesPanel() {
   const { content } = panel("Files", false);
-  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["scene", "Scene, JSON"], ["state", "State of the rendering"]];
+  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["scene", "Scene, JSON"]];
   content.append(element("ul", { className: "swatches" }, ...links.map(([kind, text]) => element("li", {},
     element("a", { href: `/api/file?kind=${kind}&token=${encodeURIComponent(token)}`, download: "", textContent: text })))));
 }

@@ -24,11 +24,14 @@ function photonsPanel(app) {
     timer = setTimeout(() => app.refreshPhotons(true), 300);
   }
   const load = newestOnly(async () => {
-    const query = `map=${encodeURIComponent(map.select.value)}&limit=${Math.round(nice(limit.value))}`;
-    const buffer = await getBinary(`/api/photons?${query}`);
-    space.setPhotons(buffer);
+    const maps = (live.state.photon_maps || []).filter(item => item.count && (!map.select.value || map.select.value === item.name));
+    const all = maps.reduce((sum, item) => sum + item.count, 0), most = nice(limit.value), answers = [];
+    for (const item of maps) /* each map gets its share of the points */
+      answers.push(await getBinary(`/api/photons?map=${encodeURIComponent(item.name)}&limit=${Math.max(1, Math.round(most * item.count / all))}`));
+    space.setPhotons(answers);
     const { count: got, total } = space.photons;
-    count.textContent = !total ? "The renderer has no photons now." : `${formatNumber(got)} of ${formatNumber(total)} photons are drawn.`;
+    count.textContent = total ? `${formatNumber(got)} of ${formatNumber(total)} photons are drawn.`
+      : "The renderer has no photons now; the methods photon and sppm have them.";
     key();
     if (app.mode === "overlay") await depth();
   });
@@ -51,13 +54,13 @@ function photonsPanel(app) {
     load();
   };
   function key() {
-    const classes = space.photons.classes, lights = live.state && live.state.lights || [], maps = live.state && live.state.photon_maps || [];
+    const classes = space.photons.classes, lights = live.state && live.state.lights || [];
     if (!classes || options.colouring === 0) {
       legend.replaceChildren();
       return;
     }
     const title = i => options.colouring === 1 ? `${i} ${i === 1 ? "bounce" : "bounces"}`
-      : options.colouring === 2 ? lights[i] ? lights[i].name : `light ${i}` : maps[i] ? maps[i].name : `map ${i}`;
+      : options.colouring === 2 ? lights[i] ? lights[i].name : `light ${i}` : ["global", "caustic", "media"][i] || `map ${i}`;
     legend.replaceChildren(...classes[options.colouring - 1].slice(0, 16).map(i => {
       const swatch = element("span", { className: "swatch" });
       swatch.style.background = classColours[i & 7];
@@ -108,7 +111,7 @@ function treesPanel(app) {
     }
     const [x, y] = app.selected, answer = await getJson(`/api/ray?x=${x}&y=${y}`);
     const hit = answer.hit && answer.hit.position;
-    space.setWalk(answer.nodes || [], app.rig.camera.eye, hit || null);
+    space.setWalk(answer.nodes || [], answer.origin || app.rig.camera.eye, hit || null);
     details.open = true;
     if (app.mode === "picture") app.setMode("overlay");
     showWalk(answer);

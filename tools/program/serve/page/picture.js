@@ -87,7 +87,7 @@ function channelMode(name, components) {
 class Picture {
   constructor(canvas) {
     this.canvas = canvas;
-    this.gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
+    this.gl = canvas.getContext("webgl2", { antialias: false });
     if (!this.gl) throw new Error("This browser has no WebGL 2, which the page needs. Try a current Firefox, Chromium or Safari.");
     this.image = this.kept = null;
     this.view = { fit: true, scale: 1, left: 0, top: 0 };

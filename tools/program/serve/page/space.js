@@ -7,7 +7,7 @@ layout(location = 1) in vec3 power;
 layout(location = 2) in uvec2 kind;
 layout(location = 3) in uint map;
 uniform mat4 matrix;
-uniform vec3 palette[8], eye;
+uniform vec3 palette[8], eye, forward;
 uniform sampler2D depths;
 uniform float pointSize, mean, tolerance;
 uniform int colouring, hiding;
@@ -23,7 +23,7 @@ void main() {
   if (hiding == 1) {
     vec2 place = 0.5 + 0.5 * gl_Position.xy / gl_Position.w;
     float seen = texture(depths, vec2(place.x, 1.0 - place.y)).r;
-    if (seen > 0.0 && distance(position, eye) > seen * (1.0 + tolerance)) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+    if (seen > 0.0 && dot(position - eye, forward) > seen * (1.0 + tolerance)) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   }
 }`;
 
@@ -73,7 +73,7 @@ void main() { result = vec4(colour.rgb * colour.a, colour.a); }`;
 class Space {
   constructor(canvas) {
     this.canvas = canvas;
-    this.gl = canvas.getContext("webgl2", { antialias: true, alpha: true, premultipliedAlpha: true, preserveDrawingBuffer: true });
+    this.gl = canvas.getContext("webgl2", { antialias: true, alpha: true, premultipliedAlpha: true });
     if (!this.gl) throw new Error("This browser has no WebGL 2.");
     this.photons = { buffer: null, count: 0, total: 0, mean: 1 };
     this.boxes = { buffer: null, count: 0 };
@@ -146,11 +146,22 @@ class Space {
     this.draw();
   }
 
-  /* Takes an answer of /api/photons; the graphics card reads it as it is. */
-  setPhotons(buffer) {
-    const [count, stride, total] = new Uint32Array(buffer, 0, 3);
-    if (stride !== 32 || buffer.byteLength < 12 + 32 * count) throw new Error("The server sent photons that the page cannot read.");
-    const bytes = new Uint8Array(buffer, 12, 32 * count), view = new DataView(buffer, 12);
+  /* Takes answers of /api/photons, one for each map; the graphics card reads them as they are. */
+  setPhotons(answers) {
+    let count = 0, total = 0;
+    for (const answer of answers) {
+      const [own, stride, all] = new Uint32Array(answer, 0, 3);
+      if (stride !== 32 || answer.byteLength < 12 + 32 * own) throw new Error("The server sent photons that the page cannot read.");
+      count += own;
+      total += all;
+    }
+    const bytes = new Uint8Array(32 * count), view = new DataView(bytes.buffer);
+    let at = 0;
+    for (const answer of answers) {
+      const part = new Uint8Array(answer, 12, 32 * new Uint32Array(answer, 0, 1)[0]);
+      bytes.set(part, at);
+      at += part.length;
+    }
     const powers = [], step = Math.max(1, Math.floor(count / 2000));
     for (let i = 0; i < count; i += step)
       powers.push(Math.max(...[12, 16, 20].map(offset => view.getFloat32(32 * i + offset, true))));
@@ -172,10 +183,10 @@ class Space {
 
   /* Takes an answer of /api/boxes. */
   setBoxes(buffer) {
-    const [count, stride] = new Uint32Array(buffer, 0, 2);
-    if (stride !== 28 || buffer.byteLength < 8 + 28 * count) throw new Error("The server sent boxes that the page cannot read.");
+    const [count, stride] = new Uint32Array(buffer, 0, 2), head = buffer.byteLength - 28 * count;
+    if (stride !== 28 || head < 8) throw new Error("The server sent boxes that the page cannot read.");
     this.boxes = { count };
-    this.fill("boxes", new Uint8Array(buffer, 8, 28 * count));
+    this.fill("boxes", new Uint8Array(buffer, head, 28 * count));
   }
 
   setWalk(nodes, start, hit) {
@@ -200,7 +211,7 @@ class Space {
     this.fill("disc", new Uint8Array(data));
   }
 
-  /* The distances of the picture's surfaces, which cover photons behind them. */
+  /* The depths of the picture's surfaces along the view axis; they cover photons behind them. */
   setDepth(image) {
     const gl = this.gl;
     this.depth = image;
@@ -262,6 +273,7 @@ class Space {
     gl.uniformMatrix4fv(uniforms.matrix, false, matrix);
     gl.uniform3fv(uniforms.palette, classColours.flatMap(hexUnits));
     gl.uniform3fv(uniforms.eye, camera.eye);
+    gl.uniform3fv(uniforms.forward, cameraFrame(camera).forward);
     gl.uniform1f(uniforms.pointSize, size);
     gl.uniform1f(uniforms.mean, this.photons.mean);
     gl.uniform1f(uniforms.tolerance, 0.02);

@@ -136,9 +136,9 @@ function formatNumber(value) {
   if (value === null || value === undefined) return "–";
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en-GB");
+  if (Number.isInteger(value) && Math.abs(value) < 1e12) return value.toLocaleString("en-GB").replace("-", "−");
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace("-", "−");
-  return value.toPrecision(size >= 1000 ? 5 : 4).replace("-", "−");
+  return String(Number(value.toPrecision(size >= 1000 ? 5 : 4))).replace("-", "−");
 }
 const formatVector = value => Array.isArray(value) ? value.map(formatNumber).join(", ") : formatNumber(value);
