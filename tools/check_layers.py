@@ -55,10 +55,10 @@ DIRECTORIES = """
     scenes/text scenes/mesh scenes/formats scenes/import
     scenes/describe scenes/assembly scenes/check
     render/frame render/photon_mapping render/integrators distributed/render render/api
-    tools/program tools/lab/bench tools/lab tools/peers
+    tools/program/serve tools/program tools/lab/bench tools/lab tools/peers
 """.split()
 LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
-GENERATED = ("tools/commit.h", "tools/report_script.h", "tools/report_drawing_script.h")
+GENERATED = ("tools/commit.h", "tools/report_script.h", "tools/report_drawing_script.h", "tools/live_page.h")
 ALONE = ("examples", "python", "tests")  # modules that may include any directory, but that no other module includes
 PRIVATE = """
     points/papers accel/sweep accel/zhou

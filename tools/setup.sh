@@ -22,6 +22,7 @@ build  libassimp-dev   header:assimp/cimport.h
 build  libmeshoptimizer-dev  header:meshoptimizer.h
 build  libdraco-dev    header:draco/compression/decode.h
 build  libxxhash-dev   header:xxhash.h
+build  libmicrohttpd-dev  header:microhttpd.h
 tests  libcmocka-dev   header:cmocka.h
 tests  pkg-config      command:pkg-config
 tests  python3         command:python3

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "render/api/omissions.h"
 #include "render/api/plan.h"
+#include "render/api/render_develop.h"
 #include "render/api/render_look.h"
 #include "render/api/render_trees.h"
 #include "render/frame/catcher.h"
@@ -63,52 +64,6 @@ static void say_retreat(const char *from, const char *to) {
     status_clear();
 }
 
-/* The rows are the axes right, up and back, so the camera looks along its -z axis. The matrix is
-   for positions in the coordinates of the scene's files. */
-static void write_camera_matrix(float matrix[16], const camera *view, const double origin[3]) {
-    const frame3 axes = camera_frame(view);
-    const vec3 row[3] = {axes.tangent, axes.bitangent, vec3_negate(axes.normal)};
-    for (int r = 0; r < 3; ++r) {
-        matrix[4 * r] = row[r].x;
-        matrix[4 * r + 1] = row[r].y;
-        matrix[4 * r + 2] = row[r].z;
-        matrix[4 * r + 3] = -vec3_dot(row[r], view->eye);
-        if (!origin_is_zero(origin)) {
-            double eye[3], sum = 0;
-            origin_to_world(eye, origin, view->eye);
-            for (int i = 0; i < 3; ++i) sum -= (double)vec3_axis(row[r], i) * eye[i];
-            matrix[4 * r + 3] = (float)sum;
-        }
-    }
-    matrix[12] = matrix[13] = matrix[14] = 0;
-    matrix[15] = 1;
-}
-
-static kd_status develop(render_result *out, const film *film, const frame *frame, double started) {
-    KD_TRY(film_resolve(film, &out->picture));
-    if (film->width != frame->options->width || film->height != frame->options->height) {
-        out->picture.left = film->x0;
-        out->picture.top = film->y0;
-        out->picture.whole_width = frame->options->width;
-        out->picture.whole_height = frame->options->height;
-    }
-    write_camera_matrix(out->picture.world_to_camera, &out->view, frame->scene->origin);
-    memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
-    out->samples_done = (int32_t)film_min_samples(film);
-    out->picture.samples_per_pixel = out->samples_done;
-    out->picture.render_seconds = timing_now() - started;
-    out->frame = frame->statistics;
-    out->image_hash = image_hash(&out->picture);
-    KD_TRY(film_error(&out->error, film));
-    out->on_target = frame->on_target;
-    out->maps_cut = frame->film_cut;
-    KD_TRY(film_mean(out->mean_radiance, film));
-    if (frame->statistics.nan_samples)
-        log_message(LOG_WARNING, "%llu samples were NaN or infinite and count as black",
-                    (unsigned long long)frame->statistics.nan_samples);
-    return KD_OK;
-}
-
 typedef struct render_saving {
     const render_keeping *keeping;
     render_result *out;
@@ -127,7 +82,7 @@ static kd_status save_frame(void *context, const frame *frame, const film *film)
         saving->saved = true;
     }
     if (!keeping->show) return KD_OK;
-    KD_TRY(develop(saving->out, film, frame, saving->started));
+    KD_TRY(render_develop(saving->out, film, frame, saving->started));
     saving->out->picture.exposed = saving->look.shown.exposed;
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
@@ -138,12 +93,40 @@ static void show_frame(void *context, const film *film) {
     display_show(&((render_saving *)context)->viewer, film, false);
 }
 
+static render_moment moment_of(void *context, const frame *frame, const film *film) {
+    const render_saving *saving = (const render_saving *)context;
+    return (render_moment){frame, film, saving->out, saving->started, saving->look.shown.exposed};
+}
+
+static double watch_frame(void *context, const frame *frame, const film *film) {
+    const render_watch *watch = ((const render_saving *)context)->keeping->watch;
+    const render_moment now = moment_of(context, frame, film);
+    return watch->look(watch->context, &now);
+}
+
+static bool watch_wanted(void *context) {
+    const render_watch *watch = ((const render_saving *)context)->keeping->watch;
+    return watch->wanted(watch->context);
+}
+
+static void watch_end(void *context, const frame *frame, const film *film) {
+    const render_watch *watch = ((const render_saving *)context)->keeping->watch;
+    const render_moment now = moment_of(context, frame, film);
+    watch->finished(watch->context, &now);
+}
+
+static bool is_dropped(const render_keeping *keeping, kd_status status) {
+    return (status == KD_OK || status == KD_INTERRUPTED) && keeping->watch &&
+           keeping->watch->drops(keeping->watch->context);
+}
+
 /* Writes the final state if it was requested, if the rendering can be resumed, or if an older state
    file would otherwise remain beside a newer image. */
 static kd_status keep_state(const render_saving *saving, const frame *frame, const film *film,
                             kd_status status) {
     const render_keeping *keeping = saving->keeping;
     if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
+    if (is_dropped(keeping, status)) return status;
     if (frame->film_cut) {
         log_message(
             LOG_WARNING,
@@ -187,6 +170,8 @@ static kd_status take(render_result *out, frame *frame, film *film) {
                                     : frame_run(frame, integrator, film);
     else if (prepared != KD_OK)
         return status;
+    if (frame->keeper && frame->keeper->finished && status == KD_OK)
+        frame->keeper->finished(frame->keeper->context, frame, film);
     job_stage_begin(frame->job, "free", 0);
     if (integrator->close) integrator->close(frame);
     job_stage_end(frame->job);
@@ -272,8 +257,11 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
-    KD_TRY(shared_frame_agree(comm, render_trees_open(out, frame->device_frame, trees, view,
-                                                      frame->options, frame->job)));
+    const kd_status built =
+        keeping->kept && !frame->device_frame
+            ? render_trees_reuse(out, keeping->kept, view, frame->options, frame->job)
+            : render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job);
+    KD_TRY(shared_frame_agree(comm, built));
     if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
         KD_TRY(shared_frame_agree(comm,
                                   render_look_go_inside(&saving->look, trees, view, frame, scene)));
@@ -302,7 +290,7 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     if (frame->comm && frame->comm->rank > 0) return KD_OK;
     if (saving->keeping->display) display_show(&saving->viewer, film, true);
     job_stage_begin(frame->job, "develop", 0);
-    const kd_status status = develop(saving->out, film, frame, saving->started);
+    const kd_status status = render_develop(saving->out, film, frame, saving->started);
     saving->out->picture.exposed = saving->look.shown.exposed;
     job_stage_end(frame->job);
     if (status != KD_OK) return status;
@@ -382,6 +370,17 @@ static kd_status begin(render_result *out, const device *device, const scene *sc
     return KD_OK;
 }
 
+static frame_keeper keeper_of(render_saving *saving) {
+    const bool viewed = saving->keeping->watch != NULL;
+    return (frame_keeper){.every_seconds = saving->keeping->every_seconds,
+                          .save = save_frame,
+                          .show = saving->keeping->display ? show_frame : NULL,
+                          .watch = viewed ? watch_frame : NULL,
+                          .wanted = viewed ? watch_wanted : NULL,
+                          .finished = viewed ? watch_end : NULL,
+                          .context = saving};
+}
+
 static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job_control *job) {
@@ -395,8 +394,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
-    const frame_keeper keeper = {keeping->every_seconds, save_frame,
-                                 keeping->display ? show_frame : NULL, &saving};
+    const frame_keeper keeper = keeper_of(&saving);
     frame frame = {.scene = &view,
                    .integrator = integrator_find(options->integrator),
                    .keeper = &keeper,
@@ -406,13 +404,11 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
                        ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
                    .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                    .job = job};
-    render_trees trees;
-    frame_cuda device_frame;
+    render_trees trees = {.moved = NULL};
+    frame_cuda device_frame = {.pixels = NULL};
     film negative = {.pixels = NULL};
     kd_status status = KD_OK;
     aim(&frame, scene);
-    memset(&trees, 0, sizeof trees);
-    memset(&device_frame, 0, sizeof device_frame);
     KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
@@ -424,8 +420,10 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     if (!frame.comm || frame.comm->rank == 0)
         KD_TRY_GOTO(omissions_report(&view, frame.integrator, frame.view.eye));
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
-    note_form(out, &frame, &trees);
-    if (status == KD_OK || status == KD_INTERRUPTED) {
+    note_form(out, &frame, keeping->kept ? &keeping->kept->trees : &trees);
+    if (is_dropped(keeping, status))
+        status = KD_INTERRUPTED;
+    else if (status == KD_OK || status == KD_INTERRUPTED) {
         release_device(&frame, &device_frame, keeping);
         const kd_status developed = finish(&saving, &frame, &negative);
         if (developed != KD_OK) status = developed;

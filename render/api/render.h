@@ -45,6 +45,31 @@ kd_status render_scene_check(const scene *scene, const kd_render_options *option
    than the camera moves, or because the integrator needs a camera at rest. */
 bool render_is_sliced(const scene *scene, const kd_render_options *options);
 
+/* A rendering at a moment at which nothing changes it. */
+typedef struct render_moment {
+    const struct frame *frame;
+    const struct film *film;
+    render_result *out; /* for render_develop, and what is known before the end */
+    double started;
+    bool exposed; /* image.exposed of the picture */
+} render_moment;
+
+/* A caller that watches a rendering from the thread that renders: between parts of a pass, while
+   nothing changes. Its picture is the same as without. */
+typedef struct render_watch {
+    /* Returns the time (timing_now()) of the next call. May wait. */
+    double (*look)(void *context, const render_moment *now);
+    /* Returns true if `look` is to be called soon; may be called by any thread. */
+    bool (*wanted)(void *context);
+    /* Called after the last sample of a scene that does not move, and after each slice of the
+       exposure of one that does. */
+    void (*finished)(void *context, const render_moment *now);
+    /* Returns true if the result is not needed: the rendering then ends as if it was cancelled,
+       without a picture. */
+    bool (*drops)(void *context);
+    void *context;
+} render_watch;
+
 /* What to save of a rendering that may be interrupted, and how to resume it. */
 typedef struct render_keeping {
     const char *state;    /* state file, written at the end and between; NULL: none */
@@ -60,7 +85,11 @@ typedef struct render_keeping {
     struct retiring *done_with;
     /* address of a viewer (film.h) that is updated after each pass; NULL: none */
     const char *display;
-    const char *title; /* title of the image in the viewer */
+    const char *title;         /* title of the image in the viewer */
+    const render_watch *watch; /* NULL: none */
+    /* Trees that outlive the rendering, for the next one of the same scene on the CPU; the caller
+       zeroes it and calls render_kept_close. Not for scenes that move. NULL: trees are not kept. */
+    struct render_kept *kept;
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
        image. NULL: a single process. */

@@ -89,8 +89,14 @@ bool frame_is_over(const frame *frame, uint32_t begin) {
     return job_overdue(frame->job) || frame_is_overdue(frame);
 }
 
+static bool watch_is_due(const frame *frame) {
+    const frame_keeper *keeper = frame->keeper;
+    if (!keeper || !keeper->watch) return false;
+    return timing_now() >= frame->watch_at || keeper->wanted(keeper->context);
+}
+
 static bool keeper_waits(const frame *frame) {
-    return frame->pause > 0 && timing_now() >= frame->pause;
+    return (frame->pause > 0 && timing_now() >= frame->pause) || watch_is_due(frame);
 }
 
 bool frame_is_waited_for(const frame *frame, uint32_t begin) {
@@ -224,10 +230,20 @@ static void note_counts(frame *frame, tile_pass *pass) {
     frame->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
+static kd_status watch(frame *frame, tile_pass *pass) {
+    const frame_keeper *keeper = frame->keeper;
+    if (!watch_is_due(frame)) return KD_OK;
+    if (frame->device_frame) KD_TRY(frame_cuda_fetch_film(frame->device_frame, pass->film));
+    frame->watch_at = keeper->watch(keeper->context, frame, pass->film);
+    atomic_store(&pass->fresh, 0);
+    return KD_OK;
+}
+
 /* Saves the film if the keeper is due. The pause until the next save is at least as long as this
    save took, so saving takes at most half of the time. */
 static kd_status keep(frame *frame, tile_pass *pass) {
     const frame_keeper *keeper = frame->keeper;
+    KD_TRY(watch(frame, pass));
     const double start = timing_now();
     if (!keeper || !(keeper->every_seconds > 0) || start < frame->pause) return KD_OK;
     if (frame->device_frame) KD_TRY(frame_cuda_fetch_film(frame->device_frame, pass->film));
@@ -324,7 +340,7 @@ bool frame_is_viewed(const frame *frame) {
 
 bool frame_is_awaited(const frame *frame) {
     return frame_is_viewed(frame) || frame->deadline > 0 || frame->pause > 0 ||
-           (frame->job && frame->job->deadline > 0);
+           (frame->keeper && frame->keeper->watch) || (frame->job && frame->job->deadline > 0);
 }
 
 /* Returns the samples per pixel of a device launch during which the film need not be inspected or

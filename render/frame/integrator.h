@@ -34,6 +34,7 @@ struct integrator;
 struct frame_cuda;
 struct sample_range;
 struct sample_counts;
+struct photon_maps;
 
 /* One sample of all pixels, taken by all ranks together; each rank keeps a band of rows. */
 typedef struct distributed_range {
@@ -47,6 +48,13 @@ typedef struct frame_keeper {
     kd_status (*save)(void *context, const struct frame *frame, const struct film *film);
     /* Called after each pass, e.g. to update a viewer; may be NULL. */
     void (*show)(void *context, const struct film *film);
+    /* Called between parts of a pass, while nothing changes frame and film: at the time that the
+       last call returned (timing_now()), and soon after `wanted` returns true, which any thread may
+       call. NULL: never. */
+    double (*watch)(void *context, const struct frame *frame, const struct film *film);
+    bool (*wanted)(void *context);
+    /* Called after the last sample, while the integrator's data still exist; may be NULL. */
+    void (*finished)(void *context, const struct frame *frame, const struct film *film);
     void *context;
 } frame_keeper;
 
@@ -72,6 +80,7 @@ typedef struct frame {
                             one process */
     bool distributed;   /* photons stay at the ranks that traced them (take_distributed) */
     double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
+    double watch_at;    /* timing_now() of the next call of keeper->watch */
     /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     struct frame_cuda *device_frame;
     bool on_target; /* options->target_error was reached */
@@ -111,6 +120,8 @@ typedef struct integrator {
     void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
                     pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
+    /* Returns the current photon maps on the host; NULL: there are none. May be NULL. */
+    const struct photon_maps *(*current_maps)(const frame *frame);
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
        to pass; options->passes, or options->spp if passes_are_samples is set, is then the number of
        samples. NULL: samples are independent of each

@@ -171,6 +171,11 @@ done:
     return status;
 }
 
+static const photon_maps *progressive_current_maps(const frame *frame) {
+    const progressive_state *state = (const progressive_state *)frame->state;
+    return state && !frame->device_frame ? &state->maps : NULL;
+}
+
 static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
@@ -429,6 +434,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .launch = sppm_launch,
                                     .take_distributed = sppm_take_distributed,
                                     .device_distributed = true,
+                                    .current_maps = progressive_current_maps,
                                     .maps = photon_all_maps,
                                     .batches_max = progressive_batches_max};
 
@@ -442,6 +448,7 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .launch = ppm_launch,
                                    .take_distributed = ppm_take_distributed,
                                    .device_distributed = true,
+                                   .current_maps = progressive_current_maps,
                                    .maps = photon_all_maps,
                                    .batches_max = progressive_batches_max,
                                    .counts_samples = ppm_counts_samples};

@@ -23,6 +23,7 @@
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
 #include "tools/program/sequence.h"
+#include "tools/program/serve/live.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,26 +52,13 @@ typedef struct rendering {
     bool rendered;    /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
+    live_session *live; /* the live view; NULL: none */
+    bool serves;        /* has a live view */
+    bool stays;         /* until interrupted: kandela serve */
     ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
     maps_choice choice; /* how the photons are distributed among ranks */
     file_bundle bundle; /* all input files, sent from rank 0 to the others */
 } rendering;
-
-/* If a host has several ranks, gives each its own device and a share of the cores, unless the
-   options say otherwise. */
-static void rank_place_apply(const ranks *comm, kd_render_options *options,
-                             const option_line *line) {
-    if (!ranks_shared(comm)) return;
-    const bool any = strcmp(options->device, "cuda") == 0 || name_is_auto(options->device);
-    const int devices = any && comm->locals > 1 ? device_cuda_count() : 0;
-    if (devices > 1)
-        snprintf(options->device, sizeof options->device, "cuda:%d", comm->local % devices);
-    /* A launcher that bound this process to cores has distributed them already. */
-    const int cores = cores_count();
-    if (options->threads > 0 || option_line_has(line, "threads") || comm->locals < 2) return;
-    if (cores < machine_cores_online()) return;
-    options->threads = cores / comm->locals > 1 ? cores / comm->locals : 1;
-}
 
 static bool is_sequence(const rendering *work) {
     return work->values.frames[1] > 0 || work->values.frames[0] > 0;
@@ -107,6 +95,12 @@ static kd_status check_frames(rendering *work) {
                "--frames does not work with mpirun; render parts of it in separate runs");
     KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
                "--turntable needs --frames A-B");
+    const bool several =
+        ranks_shared(&work->comm) || device_list_count(work->values.render.device) > 1;
+    KD_REQUIRE(!work->serves || (!is_sequence(work) && !several), KD_ERROR_USAGE,
+               "the live view shows one picture by one device: omit --frames, mpirun and lists of "
+               "devices");
+    KD_TRY(live_check(work->values.serve));
     return KD_OK;
 }
 
@@ -117,13 +111,14 @@ static kd_status check_line(rendering *work, const option_line *line) {
     if (work->comm.rank > 0) work->values.general.quiet = true; /* only rank 0 prints */
     work->values.general.threads = work->values.render.threads;
     general_apply(&work->values.general);
-    rank_place_apply(&work->comm, &work->values.render, line);
+    render_values_place(&work->comm, &work->values.render, line);
     KD_TRY(command_arguments(line, &command_render, 1, 1));
     work->path = line->arguments[0];
+    work->serves = work->stays || option_line_has(line, "serve");
     context_init_begin(&work->devices, work->values.render.device);
     if (work->comm.rank > 0) return KD_OK; /* only rank 0 writes */
     option_list *outputs = &work->values.outputs;
-    if (outputs->count == 0) {
+    if (outputs->count == 0 && !work->stays) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
@@ -187,7 +182,7 @@ static kd_status set_options(rendering *work, const option_line *line,
     }
     values->render = chosen.render;
     values->render.frame = from_file->frame;
-    rank_place_apply(&work->comm, &values->render, line);
+    render_values_place(&work->comm, &values->render, line);
     parallel_set_threads(values->render.threads);
     scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
     return KD_OK;
@@ -286,35 +281,6 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     return stats_write(work->stats, &input);
 }
 
-/* Checks memory against --max-memory, chooses the number of batches, and prints the plan with
-   --plan. */
-static kd_status consider_plan(rendering *work) {
-    render_values *values = &work->values;
-    render_plan plan;
-    const int32_t requested = values->render.batches;
-    const scene_view view = scene_get_view(work->loaded);
-    maps_choice *choice = &work->choice;
-    choice->rank_count =
-        ranks_shared(&work->comm) ? work->comm.size : device_list_count(values->render.device);
-    choice->inexact = values->ranks_inexact;
-    KD_TRY(ranks_measure(&work->comm, &choice->bandwidth));
-    bool cpus = false;
-    KD_TRY(ranks_any(&work->comm, !render_is_on_devices(&values->render), &cpus));
-    choice->on_devices = !cpus;
-    KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
-    /* rank 0's choice applies to all ranks */
-    KD_TRY(ranks_broadcast(&work->comm, &values->render.batches, sizeof values->render.batches));
-    KD_TRY(ranks_broadcast(&work->comm, values->render.maps, sizeof values->render.maps));
-    const int32_t batches = values->render.batches;
-    if (batches > requested && !values->plan)
-        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
-                     " bytes",
-                     batches, batches, values->max_memory);
-    if (!values->plan || work->comm.rank > 0) return KD_OK;
-    render_values_print_plan(values, &plan, &view, choice);
-    return KD_OK;
-}
-
 enum { SAVE_SECONDS = 30 };
 
 /* Configures saved states: progressive methods save during rendering, others on request; all save
@@ -325,9 +291,9 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     memset(keeping, 0, sizeof *keeping);
     keeping->comm = &work->comm;
     keeping->resume = values->resume;
-    if (!is_sequence(work) && !ranks_shared(&work->comm) && !values->denoise)
+    if (!is_sequence(work) && !ranks_shared(&work->comm) && !values->denoise && !work->live)
         keeping->done_with = &work->done_with;
-    if (work->comm.rank > 0) return KD_OK;
+    if (work->comm.rank > 0 || work->stays) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.count ? values->outputs.items[0] : work->path;
     const bool requested = values->resume || values->save_seconds > 0;
@@ -373,7 +339,8 @@ static kd_status render_frame(rendering *work, const option_line *line,
     KD_TRY(render_resolve_instances(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_instancing)work->values.instances));
     job_stage_begin(&work->job, "plan", 0);
-    const kd_status planned = consider_plan(work);
+    const kd_status planned =
+        render_values_plan(&work->values, work->loaded, &work->comm, &work->choice);
     job_stage_end(&work->job);
     KD_TRY(planned);
     if (work->values.plan) return KD_OK;
@@ -383,15 +350,18 @@ static kd_status render_frame(rendering *work, const option_line *line,
         KD_TRY(output_check_input(work->values.render.photon_map));
         KD_TRY(output_check_inputs());
     }
+    kd_render_options *options = &work->values.render;
     const kd_status status =
-        render_run_kept(&work->result, work->loaded, &work->values.render, &keeping, &work->job);
+        work->live
+            ? live_render(work->live, &work->result, work->loaded, options, &keeping, &work->job)
+            : render_run_kept(&work->result, work->loaded, options, &keeping, &work->job);
     work->rendered = true;
     if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
-    if (work->comm.rank > 0) {
+    if (work->comm.rank > 0 || work->stays) {
         if (status == KD_INTERRUPTED) status_clear();
-        return status;
+        return work->stays ? KD_OK : status; /* the user ends a live view by an interruption */
     }
     if (status == KD_OK || work->result.frame.rays > 0)
         KD_TRY(keep_result(work, status == KD_INTERRUPTED));
@@ -432,9 +402,29 @@ static kd_status render_sequence(rendering *work, const option_line *line,
     return KD_OK;
 }
 
+/* Opens the live view and prints its addresses. */
+static kd_status serve(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    const live_request request = {.address = work->values.serve,
+                                  .name = work->path,
+                                  .options = &work->values.render,
+                                  .stays = work->stays,
+                                  .save = write_unfinished,
+                                  .files = outputs->items,
+                                  .file_count = outputs->count,
+                                  .interrupted = interrupt_came,
+                                  .context = work};
+    KD_TRY(live_open(&work->live, &request));
+    printf("live view: %s (viewers: %s)\n", live_url(work->live, true),
+           live_url(work->live, false));
+    fflush(stdout);
+    return KD_OK;
+}
+
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
     interrupt_watch(&work->job, true);
+    if (work->serves) KD_TRY(serve(work));
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
@@ -449,21 +439,9 @@ static kd_status render(rendering *work, const option_line *line) {
     return status;
 }
 
-/* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
-   alike, only rank 0 should report, so the others wait a while first. */
-static void end_ranks(const ranks *comm, kd_status status, bool agreed) {
-    enum { PATIENCE_SECONDS = 2 };
-    if (!ranks_shared(comm) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
-    char message[1200];
-    if (comm->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
-        signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
-    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size, kd_last_error());
-    general_error(message);
-    ranks_abort(comm, (int32_t)status);
-}
-
-static kd_status run(const option_line *line) {
+static kd_status run_as(const option_line *line, bool stays) {
     static rendering work; /* static, because a late signal may still access its job */
+    work.stays = stays;
     work.started = timing_now();
     work.first_stops = NAN;
     job_init(&work.job);
@@ -472,7 +450,8 @@ static kd_status run(const option_line *line) {
     if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
     retiring_end(&work.done_with);
     progress_close();
-    end_ranks(&work.comm, status, work.rendered);
+    live_close(work.live);
+    progress_end_ranks(&work.comm, status, work.rendered);
     ranks_close(&work.comm);
     sequence_close(&work.animations);
     render_close(&work.result);
@@ -481,6 +460,28 @@ static kd_status run(const option_line *line) {
     file_bundle_close(&work.bundle);
     return status;
 }
+
+static kd_status run(const option_line *line) {
+    return run_as(line, false);
+}
+
+static kd_status run_serve(const option_line *line) {
+    return run_as(line, true);
+}
+
+const subcommand command_serve = {
+    .name = "serve",
+    .arguments = "SCENE",
+    .summary = "render a scene in a browser, with a camera that moves",
+    .description =
+        "Renders SCENE like kandela render and shows the picture on a page in a browser, whose "
+        "address it prints: camera, options, photons and trees. Stays until Ctrl-C, with exit code "
+        "0. Writes the pictures of -o only when the page's owner saves.",
+    .examples = serve_examples,
+    .groups = render_groups,
+    .brief = true,
+    .run = run_serve,
+};
 
 const subcommand command_render = {
     .name = "render",

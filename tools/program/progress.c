@@ -3,6 +3,7 @@
 #include "core/job.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
+#include "distributed/ranks/ranks.h"
 #include "tools/program/command.h"
 #include <kandela/status.h>
 #include <pthread.h>
@@ -42,6 +43,21 @@ void interrupt_watch(job_control *job, bool keep) {
     interrupted = job;
     keeps_results = keep;
     signals_watch(cancel);
+}
+
+bool interrupt_came(void) {
+    return signals > 0;
+}
+
+void progress_end_ranks(const ranks *comm, kd_status status, bool agreed) {
+    enum { PATIENCE_SECONDS = 2 };
+    if (!ranks_shared(comm) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
+    char message[1200];
+    if (comm->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
+        signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
+    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size, kd_last_error());
+    general_error(message);
+    ranks_abort(comm, (int32_t)status);
 }
 
 static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER; /* jobs report from any thread */

@@ -30,5 +30,11 @@ void progress_close(void); /* erases the bar */
 /* Cancels `job` on a signal. It must live until the program ends. `keep`: the job saves
    partial results when it is cancelled. */
 void interrupt_watch(job_control *job, bool keep);
+bool interrupt_came(void); /* returns true after the first interruption by the user */
+
+struct ranks;
+/* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
+   alike, only rank 0 should report, so the others wait a while first. */
+void progress_end_ranks(const struct ranks *comm, kd_status status, bool agreed);
 
 #endif

@@ -1,5 +1,10 @@
 #include "tools/program/render_values.h"
+#include "core/device/device.h"
 #include "core/image/formats.h"
+#include "core/names.h"
+#include "core/parallel/parallel.h"
+#include "core/system/machine.h"
+#include "distributed/ranks/ranks.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -37,6 +42,9 @@ static const option_row output_rows[] = {
              "uninterrupted rendering"},
     {OPTION_ROW(render_values, "display-server", OPTION_TEXT, display), .argument = "HOST:PORT",
      .help = "show the picture during rendering in tev (localhost:14158) or a compatible viewer"},
+    {OPTION_ROW(render_values, "serve", OPTION_TEXT, serve), .argument = "ADDRESS:PORT",
+     .optional = true, .initial_help = "127.0.0.1:7410",
+     .help = "show the rendering in a browser while it runs, on a page at this address"},
     {.name = NULL}};
 
 static const option_row scene_rows[] = {
@@ -117,6 +125,12 @@ const help_pair render_examples[] = {
      "render caustics by progressive photon mapping, for one minute"},
     {NULL, NULL}};
 
+const help_pair serve_examples[] = {
+    {"kandela serve scene.json", "show scene.json in a browser on this machine"},
+    {"kandela serve scene.json --serve=7000 -o scene.exr",
+     "use port 7000, for ssh -L 7000:127.0.0.1:7000 HOST; save to scene.exr"},
+    {NULL, NULL}};
+
 enum {
     QUICK_SIDE = 320,
     QUICK_SPP = 4,
@@ -191,8 +205,8 @@ static void print_choice(const render_values *values, const scene_view *view,
             printf("sent with photons %-7s %14" PRIu64 "\n", rank_maps_name(i), choice->sent[i]);
 }
 
-void render_values_print_plan(const render_values *values, const render_plan *plan,
-                              const scene_view *view, const maps_choice *choice) {
+static void print_plan(const render_values *values, const render_plan *plan, const scene_view *view,
+                       const maps_choice *choice) {
     for (int i = 0; i < plan->count; ++i)
         printf("%s%-*s %14" PRIu64 "\n", plan->rows[i].on_device ? "device " : "",
                plan->rows[i].on_device ? 18 : 25, plan->rows[i].name, plan->rows[i].bytes);
@@ -201,6 +215,31 @@ void render_values_print_plan(const render_values *values, const render_plan *pl
     if (integrator_find(values->render.integrator)->batches_max)
         printf("%-25s %14d\n", "batches", values->render.batches);
     if (choice->rank_count > 1) print_choice(values, view, choice);
+}
+
+kd_status render_values_plan(render_values *values, const scene *loaded, ranks *comm,
+                             maps_choice *choice) {
+    render_plan plan;
+    const int32_t requested = values->render.batches;
+    const scene_view view = scene_get_view(loaded);
+    choice->rank_count = ranks_shared(comm) ? comm->size : device_list_count(values->render.device);
+    choice->inexact = values->ranks_inexact;
+    KD_TRY(ranks_measure(comm, &choice->bandwidth));
+    bool cpus = false;
+    KD_TRY(ranks_any(comm, !render_is_on_devices(&values->render), &cpus));
+    choice->on_devices = !cpus;
+    KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
+    /* rank 0's choice applies to all ranks */
+    KD_TRY(ranks_broadcast(comm, &values->render.batches, sizeof values->render.batches));
+    KD_TRY(ranks_broadcast(comm, values->render.maps, sizeof values->render.maps));
+    const int32_t batches = values->render.batches;
+    if (batches > requested && !values->plan)
+        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
+                     " bytes",
+                     batches, batches, values->max_memory);
+    if (!values->plan || comm->rank > 0) return KD_OK;
+    print_plan(values, &plan, &view, choice);
+    return KD_OK;
 }
 
 camera_values camera_values_of(const camera *view, const double origin[3]) {
@@ -250,4 +289,17 @@ kd_status render_values_fit(const render_values *values, const option_line *line
     else if (fits && changed)
         scene_three_quarters(scene, aspect, view);
     return KD_OK;
+}
+
+void render_values_place(const ranks *comm, kd_render_options *options, const option_line *line) {
+    if (!ranks_shared(comm)) return;
+    const bool any = strcmp(options->device, "cuda") == 0 || name_is_auto(options->device);
+    const int devices = any && comm->locals > 1 ? device_cuda_count() : 0;
+    if (devices > 1)
+        snprintf(options->device, sizeof options->device, "cuda:%d", comm->local % devices);
+    /* A launcher that bound this process to cores has distributed them already. */
+    const int cores = cores_count();
+    if (options->threads > 0 || option_line_has(line, "threads") || comm->locals < 2) return;
+    if (cores < machine_cores_online()) return;
+    options->threads = cores / comm->locals > 1 ? cores / comm->locals : 1;
 }

@@ -9,8 +9,7 @@
 
 struct maps_choice;
 struct scene;
-struct render_plan;
-struct scene_view;
+struct ranks;
 
 /* The fields of a camera that options set. Positions are in the coordinates of the scene's files;
    a camera has them relative to the scene's origin. */
@@ -30,6 +29,7 @@ typedef struct render_values {
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
+    const char *serve;       /* address and port of the live view; NULL: the default */
     int32_t progress;        /* progress_mode */
     int32_t side;            /* scene_side_name; 0: the camera of the scene */
     int32_t instances;       /* render_instancing */
@@ -40,7 +40,7 @@ typedef struct render_values {
 } render_values;
 
 extern const option_group render_groups[];
-extern const help_pair render_examples[];
+extern const help_pair render_examples[], serve_examples[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: of camera_values */
 
 camera_values camera_values_of(const camera *view, const double origin[3]);
@@ -54,12 +54,18 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
 kd_status render_values_fit(const render_values *values, const option_line *line,
                             struct scene *scene, camera *view);
 
+/* If a host has several ranks, gives each its own device and a share of the cores, unless the
+   options say otherwise. */
+void render_values_place(const struct ranks *comm, kd_render_options *options,
+                         const option_line *line);
+
 /* Reduces image size, samples, passes and photons for a fast preview by the integrator `method`. */
 void render_values_quicken(kd_render_options *options, const char *method);
-/* Prints the bytes that a rendering needs and, if there are ranks, those that each of them sends,
-   and how photons are distributed. */
-void render_values_print_plan(const render_values *values, const struct render_plan *plan,
-                              const struct scene_view *view, const struct maps_choice *choice);
+/* Checks memory against --max-memory, chooses the number of batches, and prints with --plan the
+   bytes that the rendering needs and, if there are ranks, those that each of them sends, and how
+   photons are distributed. */
+kd_status render_values_plan(render_values *values, const struct scene *loaded, struct ranks *comm,
+                             struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 

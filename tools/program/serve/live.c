@@ -1,0 +1,271 @@
+/* Opening and closing of the live view, and the loop that renders a picture after the other. */
+#include "tools/program/serve/live.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "core/system/process.h"
+#include "scenes/assembly/scene.h"
+#include "tools/program/serve/live_session.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+kd_status live_check(const char *address) {
+    char host[64];
+    int32_t port;
+    KD_REQUIRE(!address || live_address_read(host, &port, address), KD_ERROR_USAGE,
+               "--serve %.100s: expected ADDRESS:PORT with a numeric address, such as "
+               "127.0.0.1:7410 or [::1]:7410",
+               address);
+    return KD_OK;
+}
+
+static kd_status load_plugin(live_session *live) {
+    static const char *const places[] = {"", "kandela/", "../lib/kandela/", "../lib/",
+                                         "../" KD_LIBDIR "/kandela/"};
+    const companion file = {"KANDELA_SERVE", "kandela-serve.so", places,
+                            sizeof places / sizeof *places, PLACE_READABLE};
+    char path[PLACE_BYTES];
+    KD_REQUIRE(companion_find(&file, path), KD_ERROR_DEVICE,
+               "the live view needs kandela-serve.so: install libmicrohttpd-dev and build again");
+    live->plugin = plugin_open(path, false);
+    KD_REQUIRE(live->plugin, KD_ERROR_DEVICE, "cannot load the plug-in of the live view: %s",
+               plugin_reason());
+    live->calls = (const serve_calls *)plugin_symbol(live->plugin, SERVE_SYMBOL);
+    KD_REQUIRE(live->calls && live->calls->version == SERVE_VERSION, KD_ERROR_DEVICE,
+               "%s: not the plug-in of this build of kandela", path);
+    return KD_OK;
+}
+
+static kd_status make_token(const live_session *live, char out[TOKEN_BYTES]) {
+    unsigned char random[(TOKEN_BYTES - 1) / 2];
+    KD_REQUIRE(live->calls->random(random, sizeof random), KD_ERROR_RUNTIME,
+               "the system gives no random numbers for the tokens");
+    for (size_t i = 0; i < sizeof random; ++i) snprintf(out + 2 * i, 3, "%02x", random[i]);
+    return KD_OK;
+}
+
+static kd_status listen_at(live_session *live) {
+    char address[64] = "127.0.0.1", reason[SERVE_REASON] = "";
+    int32_t port = -1;
+    uint16_t bound = 0;
+    if (live->request.address)
+        KD_REQUIRE(live_address_read(address, &port, live->request.address), KD_ERROR_USAGE,
+                   "--serve: invalid address");
+    const uint16_t first = port >= 0 ? (uint16_t)port : LIVE_PORT;
+    live->server = live->calls->open(&live->handler, address, first, &bound, reason);
+    if (!live->server && port < 0)
+        live->server = live->calls->open(&live->handler, address, 0, &bound, reason);
+    KD_REQUIRE(live->server, KD_ERROR_RUNTIME, "--serve: cannot listen on %s, port %d: %s", address,
+               first, reason);
+    const bool six = strchr(address, ':') != NULL;
+    for (int i = 0; i < 2; ++i)
+        snprintf(live->urls[i], sizeof live->urls[i], "http://%s%s%s:%d/?token=%s", six ? "[" : "",
+                 address, six ? "]" : "", bound, i ? live->viewer : live->owner);
+    return KD_OK;
+}
+
+kd_status live_open(live_session **out, const live_request *request) {
+    live_session *made = NULL;
+    kd_status status = KD_OK;
+    *out = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->request = *request;
+    made->shrink = 4;
+    made->expected = *request->options;
+    made->handler = (serve_handler){made, live_answer, live_stream_read, live_stream_close};
+    made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
+    atomic_init(&made->attention, false);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    KD_TRY_GOTO(load_plugin(made));
+    KD_TRY_GOTO(make_token(made, made->owner));
+    KD_TRY_GOTO(make_token(made, made->viewer));
+    KD_TRY_GOTO(listen_at(made));
+    *out = made;
+    return KD_OK;
+done:
+    live_close(made);
+    return status;
+}
+
+const char *live_url(const live_session *live, bool owner) {
+    return live->urls[owner ? 0 : 1];
+}
+
+void live_close(live_session *owned) {
+    if (!owned) return;
+    pthread_mutex_lock(&owned->lock);
+    owned->closing = true;
+    live_say_changed(owned);
+    pthread_mutex_unlock(&owned->lock);
+    if (owned->server) owned->calls->close(owned->server);
+    render_kept_close(&owned->kept);
+    live_drop_picture(owned->beauty);
+    pthread_cond_destroy(&owned->changed);
+    pthread_mutex_destroy(&owned->lock);
+    if (owned->plugin) plugin_close(owned->plugin);
+    memory_free(owned);
+}
+
+/* --- renderings ------------------------------------------------------------------------------- */
+
+/* The first picture after a change is smaller, with fewer samples and photons. Its size adapts so
+   that it takes about PREVIEW_SECONDS. */
+#define PREVIEW_SECONDS 0.2
+#define SHRINK_MIN 2.0
+#define SHRINK_MAX 16.0
+
+static int32_t shrunk(int32_t size, double factor) {
+    const int32_t to = (int32_t)((double)size / factor);
+    return to < 1 ? 1 : to;
+}
+
+static uint64_t fewer(uint64_t photons, double factor) {
+    const uint64_t to = (uint64_t)((double)photons / (factor * factor));
+    return photons && to < 1000 ? (photons < 1000 ? photons : 1000) : to;
+}
+
+static kd_render_options preview_options(const kd_render_options *full, double factor) {
+    kd_render_options options = *full;
+    options.width = shrunk(full->width, factor);
+    options.height = shrunk(full->height, factor);
+    for (int i = 0; i < 4; ++i) options.crop[i] = (int32_t)((double)full->crop[i] / factor);
+    if (full->crop[2] > 0)
+        for (int i = 0; i < 2; ++i)
+            if (options.crop[i + 2] <= options.crop[i]) options.crop[i + 2] = options.crop[i] + 1;
+    if (options.crop[2] > options.width || options.crop[3] > options.height)
+        memset(options.crop, 0, sizeof options.crop);
+    options.spp = options.passes = options.batches = 1;
+    options.photons = fewer(full->photons, factor);
+    options.caustic_photons = fewer(full->caustic_photons, factor);
+    options.media_photons = fewer(full->media_photons, factor);
+    if (options.final_gather > 8) options.final_gather = 8;
+    options.target_error = 0;
+    options.time_seconds = 2 * PREVIEW_SECONDS;
+    return options;
+}
+
+static void preview(live_session *live, const render_keeping *keeping, job_control *job) {
+    const double start = timing_now();
+    const kd_render_options options = preview_options(&live->options, live->shrink);
+    render_result result;
+    render_keeping alone;
+    memset(&alone, 0, sizeof alone);
+    alone.comm = keeping->comm;
+    alone.kept = keeping->kept;
+    const kd_status status = render_run_kept(&result, live->scene, &options, &alone, job);
+    if (status == KD_OK) live_show_preview(live, &result);
+    status_clear();
+    if (status == KD_OK || status == KD_INTERRUPTED) render_close(&result);
+    const double seconds = timing_now() - start;
+    if (seconds > 1.5 * PREVIEW_SECONDS && live->shrink < SHRINK_MAX) live->shrink *= 1.5;
+    if (seconds < 0.4 * PREVIEW_SECONDS && live->shrink > SHRINK_MIN) live->shrink /= 1.25;
+}
+
+/* Takes over the changes that the owner has made. Returns false if the rendering is to end. */
+static bool begin_picture(live_session *live, job_control *job) {
+    pthread_mutex_lock(&live->lock);
+    const bool moved = live->has_camera;
+    const live_camera to = live->next_camera;
+    live->options = live->expected;
+    live->has_camera = live->restart = live->paused = false;
+    atomic_store(&live->attention, false);
+    atomic_store(&job->cancelled, false);
+    ++live->state.generation;
+    live->state.status = LIVE_RENDERING;
+    live->state.error[0] = '\0';
+    live->state.error_count = 0;
+    live->previewing = true;
+    live_say_changed(live);
+    pthread_mutex_unlock(&live->lock);
+    if (moved) {
+        camera view = scene_camera(live->scene);
+        live_camera_apply(&view, &to, scene_origin(live->scene));
+        scene_set_camera(live->scene, &view);
+    }
+    live->began = timing_now();
+    live->looked = 0;
+    return !live->request.interrupted();
+}
+
+/* After an error: waits until the owner changes something. Returns false if that never happens. */
+static bool wait_for_change(live_session *live, const char *message) {
+    pthread_mutex_lock(&live->lock);
+    live->state.status = LIVE_FAILED;
+    snprintf(live->state.error, sizeof live->state.error, "%s", message);
+    live_say_changed(live);
+    while (!live->restart && !live->request.interrupted()) {
+        struct timespec end;
+        timespec_get(&end, TIME_UTC);
+        ++end.tv_sec;
+        pthread_cond_timedwait(&live->changed, &live->lock, &end);
+    }
+    const bool changed = live->restart;
+    pthread_mutex_unlock(&live->lock);
+    return changed && !live->request.interrupted();
+}
+
+static bool is_restarted(live_session *live) {
+    pthread_mutex_lock(&live->lock);
+    const bool restarted = live->restart;
+    live->previewing = false;
+    pthread_mutex_unlock(&live->lock);
+    return restarted;
+}
+
+/* Renders a picture. Sets *again if another one is to follow. */
+static kd_status render_one(live_session *live, render_result *out, render_keeping *keeping,
+                            job_control *job, bool *again) {
+    const bool first = live->state.generation <= 1;
+    kd_status status = KD_OK;
+    *again = false;
+    log_mute(true);                      /* what a preview would say, the whole picture says */
+    if (!first) keeping->resume = false; /* a state belongs to one camera */
+    if (!first)
+        status = render_resolve_instances(live->scene, &live->options, 0, RENDER_INSTANCING_AUTO);
+    if (status == KD_OK && (!first || live->request.stays)) preview(live, keeping, job);
+    log_mute(!first); /* warnings are the same as before */
+    const bool superseded = is_restarted(live);
+    if (status == KD_OK && !superseded)
+        status = render_run_kept(out, live->scene, &live->options, keeping, job);
+    log_mute(false);
+    if (live->request.interrupted()) return superseded ? KD_INTERRUPTED : status;
+    if (superseded || live_drops(live)) {
+        if (!superseded && (status == KD_OK || status == KD_INTERRUPTED)) render_close(out);
+        status_clear();
+        *again = true;
+        return KD_OK;
+    }
+    if (first || status == KD_OK || status == KD_INTERRUPTED) return status;
+    *again = wait_for_change(live, kd_last_error());
+    if (*again) status_clear();
+    return *again ? KD_OK : KD_INTERRUPTED;
+}
+
+kd_status live_render(live_session *live, render_result *out, scene *scene,
+                      kd_render_options *options, const render_keeping *keeping, job_control *job) {
+    render_keeping viewed = *keeping;
+    bool again = true;
+    kd_status status = KD_OK;
+    viewed.watch = &live->watch;
+    viewed.kept = scene_moves(scene) ? NULL : &live->kept;
+    memset(out, 0, sizeof *out);
+    pthread_mutex_lock(&live->lock);
+    live->scene = scene;
+    live->options = live->expected = *options;
+    live->job = job;
+    live->rendering = true;
+    pthread_mutex_unlock(&live->lock);
+    while (again) {
+        if (!begin_picture(live, job)) return KD_INTERRUPTED;
+        status = render_one(live, out, &viewed, job, &again);
+    }
+    pthread_mutex_lock(&live->lock);
+    *options = live->options;
+    live->rendering = false;
+    live->job = NULL;
+    pthread_mutex_unlock(&live->lock);
+    return status;
+}

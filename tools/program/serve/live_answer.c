@@ -1,0 +1,474 @@
+/* Answers requests of clients: who may do what, and which function answers. */
+#include "core/job.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "tools/live_page.h"
+#include "tools/program/serve/live_session.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* Numbers of pictures and photons are sent as they are in memory. */
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "clients expect little-endian numbers");
+static_assert(offsetof(live_picture, values) == offsetof(live_picture, width) + 16,
+              "the header of a picture precedes its values");
+
+enum { PHOTONS_DEFAULT_LIMIT = 200000, PHOTONS_LIMIT = 2000000, SCALE_MAX = 64, BEAT_SECONDS = 15 };
+#define EVENT_INTERVAL 0.1
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void answer_text(serve_answer *out, unsigned code, const char *type, char *text) {
+    out->code = text ? code : 500;
+    out->type = type;
+    out->bytes = text ? text : "";
+    out->count = text ? strlen(text) : 0;
+    out->release = text ? free : NULL;
+    out->owner = text;
+}
+
+static void answer_error(serve_answer *out, unsigned code, const char *message) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "error", message);
+    answer_text(out, code, "application/json", cJSON_PrintUnformatted(root));
+    cJSON_Delete(root);
+}
+
+static void answer_done(serve_answer *out) {
+    answer_text(out, 200, "application/json", strdup("{}"));
+}
+
+static void answer_picture(serve_answer *out, live_picture *picture) {
+    out->code = 200;
+    out->type = "application/octet-stream";
+    out->bytes = &picture->width;
+    out->count = 16 + (size_t)picture->width * picture->height * picture->components * 2;
+    out->release = live_drop_picture;
+    out->owner = picture;
+}
+
+/* --- the picture ------------------------------------------------------------------------------ */
+
+static int64_t number_argument(const serve_request *request, const char *name, int64_t otherwise,
+                               int64_t minimum, int64_t maximum) {
+    const char *text = request->argument(request->connection, name);
+    char *end = NULL;
+    if (!text || !*text) return otherwise;
+    const long long value = strtoll(text, &end, 10);
+    return *end || value < minimum || value > maximum ? -1 : value;
+}
+
+/* Every `scale`-th pixel of every `scale`-th row. Drops `from`. */
+static live_picture *reduced(live_picture *from, uint32_t scale) {
+    const uint32_t width = (from->width + scale - 1) / scale,
+                   height = (from->height + scale - 1) / scale, components = from->components;
+    const size_t bytes = (size_t)width * height * components * sizeof *from->values;
+    live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
+    if (made) {
+        atomic_init(&made->holders, 1);
+        made->width = width;
+        made->height = height;
+        made->components = components;
+        made->number = from->number;
+        for (size_t y = 0; y < height; ++y)
+            for (size_t x = 0; x < width; ++x)
+                memcpy(made->values + (y * width + x) * components,
+                       from->values + (y * scale * from->width + x * scale) * components,
+                       components * sizeof *from->values);
+    }
+    live_drop_picture(from);
+    return made;
+}
+
+static void answer_query(serve_answer *out, live_session *live, live_query *query,
+                         const char *type) {
+    live_query_wait(live, query);
+    if (query->code != 200) {
+        answer_error(out, query->code, query->error);
+        return;
+    }
+    out->code = 200;
+    out->type = type;
+    out->bytes = query->bytes;
+    out->count = query->count;
+    out->release = free;
+    out->owner = query->bytes;
+}
+
+static void get_picture(live_session *live, const serve_request *request, serve_answer *out) {
+    const char *name = request->argument(request->connection, "channel");
+    const int64_t scale = number_argument(request, "scale", 1, 1, SCALE_MAX);
+    int channel = 0;
+    while (name && live_channel_name(channel) && strcmp(name, live_channel_name(channel)) != 0)
+        ++channel;
+    if (!live_channel_name(channel) || scale < 0) {
+        answer_error(out, 400,
+                     scale < 0 ? "scale: expected a whole number from 1 to 64"
+                               : "channel: unknown; the state lists all");
+        return;
+    }
+    live_picture *picture = channel == 0 ? live_hold_picture(live) : NULL;
+    if (!picture) {
+        live_query query = {.run = live_query_channel, .x = channel};
+        live_query_wait(live, &query);
+        if (query.code != 200) {
+            answer_error(out, query.code, query.error);
+            return;
+        }
+        picture = (live_picture *)query.bytes;
+    }
+    if (scale > 1) picture = reduced(picture, (uint32_t)scale);
+    if (picture)
+        answer_picture(out, picture);
+    else
+        answer_error(out, 500, "out of memory");
+}
+
+/* --- other GET requests ----------------------------------------------------------------------- */
+
+static void get_at_pixel(live_session *live, const serve_request *request, serve_answer *out,
+                         void (*run)(live_query *, struct live_session *, const render_moment *)) {
+    const int64_t x = number_argument(request, "x", -1, 0, 65535),
+                  y = number_argument(request, "y", -1, 0, 65535);
+    if (x < 0 || y < 0) {
+        answer_error(out, 400, "x and y: expected the numbers of a pixel");
+        return;
+    }
+    live_query query = {.run = run, .x = (int32_t)x, .y = (int32_t)y};
+    answer_query(out, live, &query, "application/json");
+}
+
+static void get_pixel(live_session *live, const serve_request *request, serve_answer *out) {
+    get_at_pixel(live, request, out, live_query_pixel);
+}
+
+static void get_ray(live_session *live, const serve_request *request, serve_answer *out) {
+    get_at_pixel(live, request, out, live_query_ray);
+}
+
+static void get_photons(live_session *live, const serve_request *request, serve_answer *out) {
+    const char *map = request->argument(request->connection, "map");
+    const int64_t limit =
+        number_argument(request, "limit", PHOTONS_DEFAULT_LIMIT, 1, PHOTONS_LIMIT);
+    if (limit < 0) {
+        answer_error(out, 400, "limit: expected a whole number from 1 to 2000000");
+        return;
+    }
+    live_query query = {.run = live_query_photons, .limit = (uint64_t)limit};
+    snprintf(query.name, sizeof query.name, "%s", map ? map : "");
+    answer_query(out, live, &query, "application/octet-stream");
+}
+
+static void get_boxes(live_session *live, const serve_request *request, serve_answer *out) {
+    const int64_t level = number_argument(request, "level", 0, 0, 255);
+    if (level < 0) {
+        answer_error(out, 400, "level: expected a whole number from 0 to 255");
+        return;
+    }
+    live_query query = {.run = live_query_boxes, .limit = (uint64_t)level};
+    answer_query(out, live, &query, "application/octet-stream");
+}
+
+static void get_page(live_session *live, const serve_request *request, serve_answer *out) {
+    (void)live;
+    (void)request;
+    out->code = 200;
+    out->type = "text/html; charset=utf-8";
+    out->bytes = page_bytes;
+    out->count = sizeof page_bytes;
+}
+
+static bool is_owner(const live_session *live, const serve_request *request);
+
+static void get_state(live_session *live, const serve_request *request, serve_answer *out) {
+    pthread_mutex_lock(&live->lock);
+    char *text = live_state_print(live, is_owner(live, request));
+    pthread_mutex_unlock(&live->lock);
+    answer_text(out, 200, "application/json", text);
+}
+
+static void get_file(live_session *live, const serve_request *request, serve_answer *out) {
+    static const struct {
+        const char *kind, *type, *name;
+    } kinds[] = {{"png", "image/png", "picture.png"},
+                 {"exr", "image/x-exr", "picture.exr"},
+                 {"scene", "application/json", "camera.json"}};
+    const char *kind = request->argument(request->connection, "kind");
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; ++i) {
+        if (strcmp(kind, kinds[i].kind) != 0) continue;
+        live_query query = {.run = live_query_file};
+        snprintf(query.name, sizeof query.name, "%s", kind);
+        answer_query(out, live, &query, kinds[i].type);
+        if (out->code == 200) out->attachment = kinds[i].name;
+        return;
+    }
+    answer_error(out, 400, "kind: expected png, exr or scene");
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+typedef struct event_stream {
+    live_session *of;
+    bool owner, began;
+    uint64_t version; /* that was sent */
+    double next;      /* timing_now() before which nothing is sent */
+    char *text;       /* being sent, from malloc */
+    size_t count, sent;
+} event_stream;
+
+static void get_events(live_session *live, const serve_request *request, serve_answer *out) {
+    event_stream *made = (event_stream *)calloc(1, sizeof *made);
+    if (!made) {
+        answer_error(out, 500, "out of memory");
+        return;
+    }
+    made->of = live;
+    made->owner = is_owner(live, request);
+    pthread_mutex_lock(&live->lock);
+    ++live->streams;
+    atomic_store(&live->attention, true);
+    pthread_mutex_unlock(&live->lock);
+    out->code = 200;
+    out->type = "text/event-stream";
+    out->stream = made;
+}
+
+void live_stream_close(void *stream) {
+    event_stream *closed = (event_stream *)stream;
+    pthread_mutex_lock(&closed->of->lock);
+    --closed->of->streams;
+    pthread_mutex_unlock(&closed->of->lock);
+    free(closed->text);
+    free(closed);
+}
+
+static void wait_seconds(live_session *live, double seconds) {
+    struct timespec at;
+    timespec_get(&at, TIME_UTC);
+    const double fraction = (double)at.tv_nsec * 1e-9 + seconds;
+    at.tv_sec += (time_t)fraction;
+    at.tv_nsec = (long)((fraction - (double)(time_t)fraction) * 1e9);
+    pthread_cond_timedwait(&live->changed, &live->lock, &at);
+}
+
+/* Waits for a new state, with the lock, and prints it; a comment after BEAT_SECONDS. Returns NULL
+   at the end. */
+static char *next_event(event_stream *stream) {
+    live_session *of = stream->of;
+    const double beat = timing_now() + BEAT_SECONDS;
+    for (;;) {
+        const double now = timing_now();
+        const bool changed = !stream->began || of->version != stream->version;
+        if (of->closing && !changed) return NULL;
+        if (changed && (of->closing || now >= stream->next)) break;
+        if (now >= beat) return strdup(":\n\n");
+        wait_seconds(of, changed ? stream->next - now : beat - now);
+    }
+    stream->began = true;
+    stream->version = of->version;
+    stream->next = timing_now() + EVENT_INTERVAL;
+    char *state = live_state_print(of, stream->owner);
+    const size_t bytes = state ? strlen(state) + 32 : 0;
+    char *text = state ? (char *)malloc(bytes) : NULL;
+    if (text) snprintf(text, bytes, "event: state\ndata: %s\n\n", state);
+    free(state);
+    return text;
+}
+
+size_t live_stream_read(void *stream, char *out, size_t maximum) {
+    event_stream *from = (event_stream *)stream;
+    if (from->sent == from->count) {
+        free(from->text);
+        pthread_mutex_lock(&from->of->lock);
+        from->text = next_event(from);
+        pthread_mutex_unlock(&from->of->lock);
+        from->count = from->text ? strlen(from->text) : 0;
+        from->sent = 0;
+    }
+    const size_t left = from->count - from->sent, count = left < maximum ? left : maximum;
+    if (count) memcpy(out, from->text + from->sent, count);
+    from->sent += count;
+    return count;
+}
+
+/* --- POST requests ---------------------------------------------------------------------------- */
+
+/* Begins the picture anew, with the lock. A preview is not cancelled, so that pictures appear while
+   changes follow fast. */
+static void restart(live_session *live) {
+    live->restart = true;
+    live->paused = false;
+    if (live->job && !live->previewing) atomic_store(&live->job->cancelled, true);
+    atomic_store(&live->attention, true);
+    live_say_changed(live);
+}
+
+static void answer_read(serve_answer *out, kd_status status) {
+    if (status == KD_OK)
+        answer_done(out);
+    else
+        answer_error(out, status == KD_ERROR_MEMORY ? 500 : 400, kd_last_error());
+    status_clear();
+}
+
+/* Nothing can be changed before the scene is loaded and its camera is known. */
+static bool is_prepared(live_session *live, serve_answer *out) {
+    pthread_mutex_lock(&live->lock);
+    const bool prepared = live->rendering && live->state.picture > 0;
+    pthread_mutex_unlock(&live->lock);
+    if (!prepared) answer_error(out, 503, "the rendering is being prepared; try again later");
+    return prepared;
+}
+
+static void post_camera(live_session *live, const serve_request *request, serve_answer *out) {
+    if (!is_prepared(live, out)) return;
+    pthread_mutex_lock(&live->lock);
+    live_camera camera = live->has_camera ? live->next_camera : live->state.camera;
+    const kd_status status = live_camera_read(&camera, request->body, request->body_bytes);
+    if (status == KD_OK) {
+        live->next_camera = live->state.camera = camera;
+        live->has_camera = true;
+        restart(live);
+    }
+    pthread_mutex_unlock(&live->lock);
+    answer_read(out, status);
+}
+
+static void post_settings(live_session *live, const serve_request *request, serve_answer *out) {
+    if (!is_prepared(live, out)) return;
+    pthread_mutex_lock(&live->lock);
+    const kd_status status =
+        live_settings_read(&live->expected, request->body, request->body_bytes);
+    if (status == KD_OK) restart(live);
+    pthread_mutex_unlock(&live->lock);
+    answer_read(out, status);
+}
+
+static void post_lights(live_session *live, const serve_request *request, serve_answer *out) {
+    (void)live;
+    (void)request;
+    answer_error(out, 501, "lights cannot be scaled yet");
+}
+
+static void save(live_session *live, serve_answer *out) {
+    live_query query = {.run = live_query_save};
+    if (live->request.file_count == 0) {
+        answer_error(out, 409, "no file was named at the start; start with -o FILE to save");
+        return;
+    }
+    live_query_wait(live, &query);
+    if (query.code != 200) {
+        answer_error(out, query.code, query.error);
+        return;
+    }
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddItemToObject(root, "files",
+                          cJSON_CreateStringArray(live->request.files, live->request.file_count));
+    answer_text(out, 200, "application/json", cJSON_PrintUnformatted(root));
+    cJSON_Delete(root);
+}
+
+static void post_control(live_session *live, const serve_request *request, serve_answer *out) {
+    live_action action = LIVE_ACTIONS;
+    const kd_status status = live_action_read(&action, request->body, request->body_bytes);
+    if (status == KD_OK && action == LIVE_SAVE) {
+        save(live, out);
+        return;
+    }
+    pthread_mutex_lock(&live->lock);
+    if (action == LIVE_PAUSE || action == LIVE_RESUME) {
+        live->paused = action == LIVE_PAUSE;
+        atomic_store(&live->attention, true);
+        live_say_changed(live);
+    }
+    if (action == LIVE_RESTART) restart(live);
+    pthread_mutex_unlock(&live->lock);
+    answer_read(out, status);
+}
+
+/* --- routes ----------------------------------------------------------------------------------- */
+
+typedef struct route {
+    const char *path;
+    void (*get)(live_session *live, const serve_request *request, serve_answer *out);
+    void (*post)(live_session *live, const serve_request *request, serve_answer *out);
+} route;
+
+static const route routes[] = {
+    {"/", get_page, NULL},
+    {"/api/state", get_state, NULL},
+    {"/api/events", get_events, NULL},
+    {"/api/picture", get_picture, NULL},
+    {"/api/pixel", get_pixel, NULL},
+    {"/api/photons", get_photons, NULL},
+    {"/api/boxes", get_boxes, NULL},
+    {"/api/ray", get_ray, NULL},
+    {"/api/file", get_file, NULL},
+    {"/api/camera", NULL, post_camera},
+    {"/api/settings", NULL, post_settings},
+    {"/api/lights", NULL, post_lights},
+    {"/api/control", NULL, post_control},
+};
+
+/* Takes the same time wherever the tokens differ. */
+static bool token_equals(const char *token, const char *given) {
+    unsigned differs = 0;
+    if (!given || strlen(given) != TOKEN_BYTES - 1) return false;
+    for (int i = 0; i < TOKEN_BYTES - 1; ++i)
+        differs |= (unsigned)(unsigned char)token[i] ^ (unsigned)(unsigned char)given[i];
+    return differs == 0;
+}
+
+static bool is_owner(const live_session *live, const serve_request *request) {
+    return token_equals(live->owner, request->token);
+}
+
+/* A page of another site must not act for the user whose browser shows it. */
+static bool is_own_origin(const serve_request *request) {
+    static const char scheme[] = "http://";
+    if (!request->origin) return true;
+    return strncasecmp(request->origin, scheme, sizeof scheme - 1) == 0 &&
+           strcasecmp(request->origin + sizeof scheme - 1, request->host) == 0;
+}
+
+static void refuse(live_session *live, const serve_request *request, serve_answer *out) {
+    (void)live;
+    const bool host = request->host && live_host_is_safe(request->host);
+    answer_error(out, 403,
+                 !host                     ? "the host must be a numeric address or localhost"
+                 : !is_own_origin(request) ? "the request comes from another site"
+                                           : "the token is wrong; open the address that kandela "
+                                             "printed");
+}
+
+void live_answer(void *context, const serve_request *request, serve_answer *out) {
+    live_session *of = (live_session *)context;
+    const bool owner = is_owner(of, request);
+    const bool allowed = owner || token_equals(of->viewer, request->token);
+    if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request) ||
+        !allowed) {
+        refuse(of, request, out);
+        return;
+    }
+    const route *found = NULL;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes && !found; ++i)
+        if (strcmp(request->path, routes[i].path) == 0) found = &routes[i];
+    const bool posts = strcmp(request->method, "POST") == 0;
+    if (!found)
+        answer_error(out, 404, "there is nothing at this address");
+    else if (!posts && strcmp(request->method, "GET") != 0)
+        answer_error(out, 405, "expected GET or POST");
+    else if (posts && !owner)
+        answer_error(out, 403, "viewers may not change the rendering; only its owner may");
+    else if (posts ? !found->post : !found->get)
+        answer_error(out, 405, posts ? "expected GET" : "expected POST");
+    else {
+        pthread_mutex_lock(&of->lock);
+        live_note_client(of);
+        pthread_mutex_unlock(&of->lock);
+        (posts ? found->post : found->get)(of, request, out);
+    }
+}

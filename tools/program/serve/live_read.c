@@ -1,0 +1,228 @@
+/* Reading of requests' bodies and of addresses. */
+#include "tools/program/serve/live_read.h"
+#include "scenes/describe/render_options.h"
+#include "scenes/mesh/origin.h"
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* --- cameras ---------------------------------------------------------------------------------- */
+
+live_camera live_camera_of(const camera *view, const double origin[3]) {
+    live_camera made;
+    origin_to_world(made.eye, origin, view->eye);
+    origin_to_world(made.look_at, origin, view->look_at);
+    for (int i = 0; i < 3; ++i) made.up[i] = (double)vec3_axis(view->up, i);
+    made.fov = (double)view->fov_degrees;
+    made.lens_radius = (double)view->lens_radius;
+    made.focus_distance = (double)view->focus_distance;
+    made.orthographic = (double)view->tall;
+    return made;
+}
+
+void live_camera_apply(camera *view, const live_camera *camera, const double origin[3]) {
+    const live_camera before = live_camera_of(view, origin);
+    const vec3 eye = origin_to_local(origin, camera->eye);
+    const vec3 look_at = origin_to_local(origin, camera->look_at);
+    for (int i = 0; i < 3; ++i) { /* the others keep bits that they would lose far from 0 */
+        if (camera->eye[i] != before.eye[i]) vec3_set_axis(&view->eye, i, vec3_axis(eye, i));
+        if (camera->look_at[i] != before.look_at[i])
+            vec3_set_axis(&view->look_at, i, vec3_axis(look_at, i));
+        vec3_set_axis(&view->up, i, (float)camera->up[i]);
+    }
+    view->fov_degrees = (float)camera->fov;
+    view->lens_radius = (float)camera->lens_radius;
+    view->focus_distance = (float)camera->focus_distance;
+    view->tall = (float)camera->orthographic;
+}
+
+typedef struct camera_key {
+    const char *name;
+    size_t offset;
+    int count;
+    double minimum, maximum;
+} camera_key;
+
+#define CAMERA_KEY(name, field, count, minimum, maximum)                                           \
+    { name, offsetof(live_camera, field), count, minimum, maximum }
+static const camera_key camera_keys[] = {CAMERA_KEY("eye", eye, 3, -3e38, 3e38),
+                                         CAMERA_KEY("look_at", look_at, 3, -3e38, 3e38),
+                                         CAMERA_KEY("up", up, 3, -3e38, 3e38),
+                                         CAMERA_KEY("fov", fov, 1, 0.01, 179),
+                                         CAMERA_KEY("lens_radius", lens_radius, 1, 0, 3e38),
+                                         CAMERA_KEY("focus_distance", focus_distance, 1, 0, 3e38),
+                                         CAMERA_KEY("orthographic", orthographic, 1, 0, 3e38)};
+enum { CAMERA_KEYS = sizeof camera_keys / sizeof *camera_keys };
+
+static kd_status parse(cJSON **out, const char *text, size_t bytes) {
+    *out = cJSON_ParseWithLength(text, bytes);
+    KD_REQUIRE(*out, KD_ERROR_INPUT, "the request is not JSON");
+    if (cJSON_IsObject(*out)) return KD_OK;
+    cJSON_Delete(*out);
+    *out = NULL;
+    KD_FAIL(KD_ERROR_INPUT, "the request is not a JSON object");
+}
+
+static bool read_number(double *out, const cJSON *item, const camera_key *key) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= key->minimum) ||
+        !(item->valuedouble <= key->maximum))
+        return false;
+    *out = item->valuedouble;
+    return true;
+}
+
+static kd_status read_key(live_camera *to, const cJSON *item) {
+    const camera_key *key = NULL;
+    for (int i = 0; i < CAMERA_KEYS && !key; ++i)
+        if (strcmp(camera_keys[i].name, item->string) == 0) key = &camera_keys[i];
+    KD_REQUIRE(key, KD_ERROR_INPUT, "unknown key \"%.60s\" of a camera", item->string);
+    double *values = (double *)(void *)((char *)to + key->offset);
+    bool valid = key->count == 1 ? read_number(values, item, key)
+                                 : cJSON_IsArray(item) && cJSON_GetArraySize(item) == key->count;
+    for (int i = 0; key->count > 1 && valid && i < key->count; ++i)
+        valid = read_number(values + i, cJSON_GetArrayItem(item, i), key);
+    KD_REQUIRE(valid, KD_ERROR_INPUT, "`%s`: expected %s from %g to %g", key->name,
+               key->count == 1 ? "a number" : "3 numbers", key->minimum, key->maximum);
+    return KD_OK;
+}
+
+static kd_status check_camera(const live_camera *camera) {
+    double direction[3], cross = 0;
+    for (int i = 0; i < 3; ++i) direction[i] = camera->look_at[i] - camera->eye[i];
+    for (int i = 0; i < 3; ++i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        cross += fabs(direction[j] * camera->up[k] - direction[k] * camera->up[j]);
+    }
+    KD_REQUIRE(direction[0] != 0 || direction[1] != 0 || direction[2] != 0, KD_ERROR_INPUT,
+               "`look_at` must not be the same point as `eye`");
+    KD_REQUIRE(cross > 0, KD_ERROR_INPUT,
+               "`up` must not be 0 or parallel to the viewing direction");
+    return KD_OK;
+}
+
+kd_status live_camera_read(live_camera *camera, const char *text, size_t bytes) {
+    live_camera changed = *camera;
+    cJSON *root = NULL;
+    const cJSON *item = NULL;
+    KD_TRY(parse(&root, text, bytes));
+    kd_status status = KD_OK;
+    cJSON_ArrayForEach(item, root) KD_TRY_GOTO(read_key(&changed, item));
+    KD_TRY_GOTO(check_camera(&changed));
+    *camera = changed;
+done:
+    cJSON_Delete(root);
+    return status;
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+const option_row *live_setting_next(const option_row *row) {
+    static const option_group groups[] = {
+        {"Method", render_method_rows, 0, NULL},
+        {"Photons", render_photon_rows, 0, NULL},
+        {"Picture", render_picture_rows, 0, "width,height,filter,look,material"},
+        {NULL, NULL, 0, NULL}};
+    bool found = !row;
+    for (const option_group *group = groups; group->heading; ++group)
+        for (const option_row *next = NULL; (next = option_next(group, next));) {
+            const bool suits = next->kind != OPTION_TEXT && next->kind != OPTION_LIST &&
+                               next->count <= 1 && !next->alias;
+            if (found && suits) return next;
+            found |= next == row;
+        }
+    return NULL;
+}
+
+static kd_status set_option(kd_render_options *options, const cJSON *item) {
+    char text[64], key[32] = "";
+    const option_row *row = NULL;
+    while ((row = live_setting_next(row)) && !option_is_called(row, item->string)) continue;
+    KD_REQUIRE(row, KD_ERROR_INPUT, "\"%.60s\" is not a setting", item->string);
+    option_key(key, sizeof key, row);
+    const bool counts = row->kind == OPTION_UINT64 || row->kind == OPTION_INT32;
+    if (cJSON_IsString(item))
+        snprintf(text, sizeof text, "%.60s", item->valuestring);
+    else if (cJSON_IsBool(item))
+        snprintf(text, sizeof text, "%s", cJSON_IsTrue(item) ? "on" : "off");
+    else if (cJSON_IsNumber(item) && isfinite(item->valuedouble))
+        snprintf(text, sizeof text, counts ? "%.0f" : "%.17g", item->valuedouble);
+    else
+        KD_FAIL(KD_ERROR_INPUT, "`%s`: expected a number, a name, true or false", key);
+    KD_REQUIRE(!counts || !cJSON_IsNumber(item) || item->valuedouble == floor(item->valuedouble),
+               KD_ERROR_INPUT, "`%s`: expected a whole number", key);
+    return option_set(row, text, OPTION_BY_NAME, (char *)options + row->offset);
+}
+
+kd_status live_settings_read(kd_render_options *options, const char *text, size_t bytes) {
+    kd_render_options changed = *options;
+    cJSON *root = NULL;
+    const cJSON *item = NULL;
+    KD_TRY(parse(&root, text, bytes));
+    kd_status status = KD_OK;
+    cJSON_ArrayForEach(item, root) KD_TRY_GOTO(set_option(&changed, item));
+    KD_TRY_GOTO(render_options_check(&changed));
+    *options = changed;
+done:
+    cJSON_Delete(root);
+    return status;
+}
+
+kd_status live_action_read(live_action *action, const char *text, size_t bytes) {
+    static const char *const names[LIVE_ACTIONS] = {"pause", "resume", "restart", "save"};
+    cJSON *root = NULL;
+    KD_TRY(parse(&root, text, bytes));
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "action");
+    int found = LIVE_ACTIONS;
+    for (int i = 0; i < LIVE_ACTIONS && cJSON_IsString(item); ++i)
+        if (strcmp(item->valuestring, names[i]) == 0) found = i;
+    cJSON_Delete(root);
+    KD_REQUIRE(found < LIVE_ACTIONS, KD_ERROR_INPUT,
+               "`action`: expected \"pause\", \"resume\", \"restart\" or \"save\"");
+    *action = (live_action)found;
+    return KD_OK;
+}
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+static bool read_port(int32_t *port, const char *text) {
+    char *end = NULL;
+    const unsigned long number = strtoul(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || number > 65535) return false;
+    *port = (int32_t)number;
+    return true;
+}
+
+bool live_address_read(char address[64], int32_t *port, const char *text) {
+    const bool bracketed = *text == '[';
+    const char *end = bracketed ? strchr(text, ']') : strchr(text, ':');
+    *port = -1;
+    if (read_port(port, text)) {
+        strcpy(address, "127.0.0.1");
+        return true;
+    }
+    if (bracketed && !end) return false;
+    if (!end) end = text + strlen(text);
+    const char *begin = text + (bracketed ? 1 : 0);
+    if (end - begin >= 64 || end == begin) return false;
+    memcpy(address, begin, (size_t)(end - begin));
+    address[end - begin] = '\0';
+    if (strspn(address, bracketed ? "0123456789abcdefABCDEF:." : "0123456789.") != strlen(address))
+        return false;
+    const char *rest = end + (bracketed ? 1 : 0);
+    return !*rest || (*rest == ':' && read_port(port, rest + 1));
+}
+
+bool live_host_is_safe(const char *host) {
+    static const char *const name = "localhost";
+    char address[64];
+    int32_t port;
+    if (strncasecmp(host, name, strlen(name)) == 0) {
+        const char *rest = host + strlen(name);
+        return !*rest || (*rest == ':' && read_port(&port, rest + 1));
+    }
+    return strpbrk(host, ".:") != NULL && live_address_read(address, &port, host);
+}

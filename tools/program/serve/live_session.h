@@ -1,0 +1,129 @@
+/* What the thread that renders and the threads of connections share. */
+#ifndef KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
+#define KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
+#include "render/api/render_trees.h"
+#include "tools/program/serve/live.h"
+#include "tools/program/serve/live_read.h"
+#include "tools/program/serve/serve_http.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { TOKEN_BYTES = 33, LIVE_ERRORS = 64, LIVE_STAGES = 32, LIVE_LEDGER = 5, LIVE_MAPS = 3 };
+
+/* A picture of half floats that answers share. */
+typedef struct live_picture {
+    atomic_int holders;
+    uint32_t width, height, components, number;
+    uint16_t values[]; /* components of each pixel, rows from the top */
+} live_picture;
+
+/* A question that the thread that renders answers. */
+typedef struct live_query {
+    void (*run)(struct live_query *query, live_session *live, const render_moment *now);
+    int32_t x, y;
+    uint64_t limit;
+    char name[32];
+    /* the answer: `bytes` from malloc, or a message in `error` */
+    unsigned code;
+    void *bytes;
+    size_t count;
+    char error[512];
+    bool done, begun;
+    struct live_query *next;
+} live_query;
+
+typedef enum live_status { LIVE_RENDERING, LIVE_PAUSED, LIVE_DONE, LIVE_FAILED } live_status;
+
+typedef struct live_figure {
+    char name[24];
+    double value;
+} live_figure;
+
+typedef struct live_error {
+    uint32_t samples;
+    double seconds, error;
+} live_error;
+
+/* What clients see. */
+typedef struct live_state {
+    live_status status;
+    char error[512], device[64];
+    uint32_t generation, picture, samples, sample_count;
+    double seconds;
+    live_camera camera;
+    double bounds[6];
+    uint32_t tree_levels;
+    live_figure stages[LIVE_STAGES], ledger[LIVE_LEDGER], maps[LIVE_MAPS];
+    int stage_count, ledger_count, map_count;
+    live_error errors[LIVE_ERRORS];
+    int error_count;
+} live_state;
+
+struct live_session {
+    live_request request;
+    char owner[TOKEN_BYTES], viewer[TOKEN_BYTES], urls[2][256];
+    void *plugin, *server;
+    const serve_calls *calls;
+    serve_handler handler;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool has_lock;
+    /* below: guarded by `lock` */
+    live_state state;
+    uint64_t version;           /* of `state` */
+    kd_render_options options;  /* of the current picture */
+    kd_render_options expected; /* with the changes of the owner */
+    live_camera next_camera;    /* if has_camera */
+    bool has_camera, restart, paused, closing, previewing, rendering;
+    job_control *job; /* of the rendering; NULL: none */
+    live_picture *beauty;
+    live_query *queries;
+    int streams;
+    double active_until;   /* timing_now() until which a client is taken to be there */
+    atomic_bool attention; /* the thread that renders is to look */
+    /* below: of the thread that renders */
+    render_kept kept;
+    render_watch watch;
+    struct scene *scene;
+    double began, looked, shrink;
+    bool finished;
+};
+
+/* live_watch.c */
+double live_look(void *context, const render_moment *now);
+bool live_wanted(void *context);
+void live_finished(void *context, const render_moment *now);
+bool live_drops(void *context);
+/* Takes the picture of a preview. */
+void live_show_preview(live_session *live, const render_result *result);
+/* Returns the picture, which the caller drops; NULL: there is none yet. */
+live_picture *live_hold_picture(live_session *live);
+void live_drop_picture(void *picture);
+/* Runs a query on the thread that renders and waits for it. */
+void live_query_wait(live_session *live, live_query *query);
+/* Says that a client is there. With the lock. */
+void live_note_client(live_session *live);
+void live_say_changed(live_session *live); /* with the lock */
+live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before);
+
+/* live_queries.c: for live_query.run */
+void live_query_channel(live_query *query, live_session *live, const render_moment *now);
+void live_query_pixel(live_query *query, live_session *live, const render_moment *now);
+void live_query_photons(live_query *query, live_session *live, const render_moment *now);
+void live_query_boxes(live_query *query, live_session *live, const render_moment *now);
+void live_query_ray(live_query *query, live_session *live, const render_moment *now);
+void live_query_save(live_query *query, live_session *live, const render_moment *now);
+void live_query_file(live_query *query, live_session *live, const render_moment *now);
+
+/* Channels of /api/picture, beauty first; NULL after the last. */
+const char *live_channel_name(int channel);
+
+/* live_state.c: returns the state as JSON from malloc; NULL: out of memory. With the lock. */
+char *live_state_print(const live_session *live, bool owner);
+
+/* live_answer.c */
+void live_answer(void *context, const serve_request *request, serve_answer *out);
+size_t live_stream_read(void *stream, char *out, size_t maximum);
+void live_stream_close(void *stream);
+
+#endif

@@ -1,0 +1,128 @@
+/* The state of the live view as JSON. */
+#include "scenes/describe/render_options.h"
+#include "tools/program/serve/live_session.h"
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_camera(cJSON *to, const live_camera *camera) {
+    cJSON *object = cJSON_AddObjectToObject(to, "camera");
+    cJSON_AddItemToObject(object, "eye", cJSON_CreateDoubleArray(camera->eye, 3));
+    cJSON_AddItemToObject(object, "look_at", cJSON_CreateDoubleArray(camera->look_at, 3));
+    cJSON_AddItemToObject(object, "up", cJSON_CreateDoubleArray(camera->up, 3));
+    cJSON_AddNumberToObject(object, "fov", camera->fov);
+    cJSON_AddNumberToObject(object, "lens_radius", camera->lens_radius);
+    cJSON_AddNumberToObject(object, "focus_distance", camera->focus_distance);
+    cJSON_AddNumberToObject(object, "orthographic", camera->orthographic);
+}
+
+/* "max-depth": "Max depth" */
+static void label_of(char out[40], const option_row *row) {
+    snprintf(out, 40, "%s", row->name);
+    for (char *at = out; *at; ++at)
+        if (*at == '-') *at = ' ';
+    if (*out >= 'a' && *out <= 'z') *out = (char)(*out - 'a' + 'A');
+}
+
+static void add_value(cJSON *to, const option_row *row, const char *text) {
+    if (row->kind == OPTION_FLAG)
+        cJSON_AddBoolToObject(to, "value", strcmp(text, "on") == 0);
+    else if (row->kind == OPTION_NAME || row->kind == OPTION_CHOICE)
+        cJSON_AddStringToObject(to, "value", text);
+    else
+        cJSON_AddNumberToObject(to, "value", strtod(text, NULL));
+}
+
+static void add_setting(cJSON *list, const option_row *row, const kd_render_options *options) {
+    const bool named = row->kind == OPTION_NAME || row->kind == OPTION_CHOICE;
+    const bool real = row->kind == OPTION_FLOAT || row->kind == OPTION_DOUBLE;
+    char key[32], label[40], text[OPTION_TEXT_BYTES];
+    cJSON *object = cJSON_CreateObject();
+    option_key(key, sizeof key, row);
+    label_of(label, row);
+    option_print(text, sizeof text, row, (const char *)options + row->offset);
+    cJSON_AddStringToObject(object, "name", key);
+    cJSON_AddStringToObject(object, "label", label);
+    cJSON_AddStringToObject(object, "type",
+                            row->kind == OPTION_FLAG ? "flag"
+                            : named                  ? "choice"
+                            : real                   ? "number"
+                                                     : "integer");
+    add_value(object, row, text);
+    if (!named && row->kind != OPTION_FLAG && (row->minimum != 0 || row->maximum != 0)) {
+        cJSON_AddNumberToObject(object, "min", row->minimum);
+        if (isfinite(row->maximum)) cJSON_AddNumberToObject(object, "max", row->maximum);
+    }
+    if (named) {
+        cJSON *choices = cJSON_AddArrayToObject(object, "choices");
+        for (int i = 0; row->choice && row->choice(i); ++i)
+            cJSON_AddItemToArray(choices, cJSON_CreateString(row->choice(i)));
+    }
+    if (row->unit) cJSON_AddStringToObject(object, "unit", row->unit);
+    if (row->help) cJSON_AddStringToObject(object, "help", row->help);
+    cJSON_AddItemToArray(list, object);
+}
+
+static void add_figures(cJSON *to, const char *name, const char *unit, const live_figure *list,
+                        int count) {
+    cJSON *array = cJSON_AddArrayToObject(to, name);
+    for (int i = 0; i < count; ++i) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", list[i].name);
+        cJSON_AddNumberToObject(object, unit, list[i].value);
+        cJSON_AddItemToArray(array, object);
+    }
+}
+
+static void add_lists(cJSON *root, const live_session *live) {
+    const live_state *state = &live->state;
+    cJSON *settings = cJSON_AddArrayToObject(root, "settings");
+    for (const option_row *row = NULL; (row = live_setting_next(row));)
+        add_setting(settings, row, &live->expected);
+    cJSON_AddArrayToObject(root, "views");
+    cJSON_AddArrayToObject(root, "lights");
+    add_figures(root, "stages", "seconds", state->stages, state->stage_count);
+    add_figures(root, "ledger", "share", state->ledger, state->ledger_count);
+    add_figures(root, "photon_maps", "count", state->maps, state->map_count);
+    cJSON *errors = cJSON_AddArrayToObject(root, "errors");
+    for (int i = 0; i < state->error_count; ++i) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddNumberToObject(object, "pass", state->errors[i].samples);
+        cJSON_AddNumberToObject(object, "seconds", state->errors[i].seconds);
+        cJSON_AddNumberToObject(object, "error", state->errors[i].error);
+        cJSON_AddItemToArray(errors, object);
+    }
+    cJSON *channels = cJSON_AddArrayToObject(root, "channels");
+    for (int i = 0; live_channel_name(i); ++i)
+        cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
+}
+
+char *live_state_print(const live_session *live, bool owner) {
+    static const char *const names[] = {"rendering", "paused", "done", "failed"};
+    const live_state *state = &live->state;
+    const kd_render_options *options = &live->expected;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "name", live->request.name);
+    cJSON_AddNumberToObject(root, "width", options->width);
+    cJSON_AddNumberToObject(root, "height", options->height);
+    cJSON_AddStringToObject(root, "integrator", options->integrator);
+    cJSON_AddStringToObject(root, "status", names[state->status]);
+    cJSON_AddStringToObject(root, "error", state->error);
+    cJSON_AddNumberToObject(root, "pass", state->samples);
+    cJSON_AddNumberToObject(root, "passes", state->sample_count);
+    cJSON_AddNumberToObject(root, "spp", state->samples);
+    cJSON_AddNumberToObject(root, "seconds", state->seconds);
+    cJSON_AddNumberToObject(root, "generation", state->generation);
+    cJSON_AddNumberToObject(root, "picture", state->picture);
+    cJSON_AddBoolToObject(root, "owner", owner);
+    cJSON_AddStringToObject(root, "device", state->device);
+    add_camera(root, &state->camera);
+    cJSON_AddItemToObject(root, "bounds", cJSON_CreateDoubleArray(state->bounds, 6));
+    cJSON_AddNumberToObject(root, "tree_levels", state->tree_levels);
+    add_lists(root, live);
+    char *text = cJSON_PrintUnformatted(root);
+    cJSON_Delete(root);
+    return text;
+}

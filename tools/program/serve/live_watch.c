@@ -1,0 +1,392 @@
+/* The thread that renders: takes pictures of the film, answers queries, pauses. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "photon/maps/photon_map.h"
+#include "render/frame/frame.h"
+#include "render/integrators/integrators.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/mesh/origin.h"
+#include "tools/program/serve/live_session.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
+   a request. */
+enum { COST_SHARE = 100, ACTIVE_SECONDS = 10, ROWS_GRAIN = 8, QUERY_SECONDS = 20 };
+#define INTERVAL_MIN 0.15
+#define INTERVAL_MAX 3.0
+#define INTERVAL_SHARE 0.15 /* of the time since the picture began */
+#define WAIT_SECONDS 0.1    /* between looks at what no thread announces */
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+/* Rounds to the nearest half float, ties to even. */
+static uint16_t half_of(float value) {
+    const uint32_t bits = float_bits(value), sign = bits >> 16 & 0x8000u;
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
+    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) { /* subnormal: adding 0.5 leaves the rounded bits at the end */
+        const float shifted = float_from_bits(magnitude) + 0.5f;
+        return (uint16_t)(sign | (float_bits(shifted) - float_bits(0.5f)));
+    }
+    const uint32_t odd = magnitude >> 13 & 1u;
+    return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+}
+
+enum { BEAUTY, ALBEDO, NORMAL, DEPTH, SAMPLES, CHANNELS };
+
+const char *live_channel_name(int channel) {
+    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "samples"};
+    return channel < CHANNELS ? names[channel] : NULL;
+}
+
+static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
+    const double samples = pixel->samples ? (double)pixel->samples : 1;
+    const float hits = (float)pixel->hits;
+    const vec3 normal =
+        vec3_normalize(vec3_make(pixel->normal[0], pixel->normal[1], pixel->normal[2]));
+    for (int c = 0; c < 3; ++c)
+        out[c] = channel == BEAUTY   ? (float)(pixel->radiance[c] / samples)
+                 : channel == ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
+                                     : vec3_axis(normal, c);
+    if (channel == DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
+    if (channel == SAMPLES) out[0] = (float)pixel->samples;
+}
+
+typedef struct resolving {
+    const struct film *film;
+    live_picture *to;
+    const live_picture *before; /* shown where there is no sample yet; may be NULL */
+    int channel;
+} resolving;
+
+static void resolve_pixel(const resolving *work, int64_t x, int64_t y) {
+    const live_picture *before = work->before;
+    const int64_t width = work->film->width, height = work->film->height;
+    const film_pixel *pixel = work->film->pixels + y * width + x;
+    uint16_t *to = work->to->values + (y * width + x) * work->to->components;
+    if (before && pixel->samples == 0) {
+        const int64_t at = y * before->height / height * before->width + x * before->width / width;
+        memcpy(to, before->values + 3 * at, 3 * sizeof *to);
+        return;
+    }
+    float values[3];
+    pixel_values(values, pixel, work->channel);
+    for (uint32_t c = 0; c < work->to->components; ++c) to[c] = half_of(values[c]);
+}
+
+static void resolve_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const resolving *work = (const resolving *)context;
+    (void)thread;
+    for (int64_t y = begin; y < end; ++y)
+        for (int64_t x = 0; x < work->film->width; ++x) resolve_pixel(work, x, y);
+}
+
+static live_picture *picture_open(uint32_t width, uint32_t height, uint32_t components) {
+    const size_t bytes = (size_t)width * height * components * sizeof(uint16_t);
+    live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
+    if (!made) return NULL;
+    atomic_init(&made->holders, 1);
+    made->width = width;
+    made->height = height;
+    made->components = components;
+    made->number = 0;
+    return made;
+}
+
+live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before) {
+    const film *film = now->film;
+    const uint32_t components = channel < DEPTH ? 3 : 1;
+    live_picture *made = picture_open((uint32_t)film->width, (uint32_t)film->height, components);
+    if (!made) return NULL;
+    resolving work = {film, made, channel == BEAUTY ? before : NULL, channel};
+    parallel_for(film->height, ROWS_GRAIN, resolve_rows, &work);
+    return made;
+}
+
+void live_drop_picture(void *picture) {
+    live_picture *dropped = (live_picture *)picture;
+    if (dropped && atomic_fetch_sub(&dropped->holders, 1) == 1) free(dropped);
+}
+
+live_picture *live_hold_picture(live_session *live) {
+    pthread_mutex_lock(&live->lock);
+    live_picture *held = live->beauty;
+    if (held) atomic_fetch_add(&held->holders, 1);
+    pthread_mutex_unlock(&live->lock);
+    return held;
+}
+
+void live_say_changed(live_session *live) {
+    ++live->version;
+    pthread_cond_broadcast(&live->changed);
+}
+
+/* Replaces the picture, with the lock. */
+static void put_picture(live_session *live, live_picture *made) {
+    if (!made) return; /* without memory the old one stays */
+    made->number = ++live->state.picture;
+    live_drop_picture(live->beauty);
+    live->beauty = made;
+}
+
+void live_show_preview(live_session *live, const render_result *result) {
+    const image *from = &result->picture;
+    const float *planes[3] = {image_plane(from, "R"), image_plane(from, "G"),
+                              image_plane(from, "B")};
+    if (!planes[0] || !planes[1] || !planes[2]) return;
+    live_picture *made = picture_open((uint32_t)from->width, (uint32_t)from->height, 3);
+    for (int64_t i = 0; made && i < (int64_t)from->width * from->height; ++i)
+        for (int c = 0; c < 3; ++c) made->values[3 * i + c] = half_of(planes[c][i]);
+    pthread_mutex_lock(&live->lock);
+    put_picture(live, made);
+    live->state.samples = 0;
+    if (!live->has_camera)
+        live->state.camera = live_camera_of(&result->view, scene_origin(live->scene));
+    live_say_changed(live);
+    pthread_mutex_unlock(&live->lock);
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+static void add_figure(live_figure *list, int *count, int maximum, const char *name, double value) {
+    if (*count >= maximum) return;
+    snprintf(list[*count].name, sizeof list->name, "%s", name);
+    list[(*count)++].value = value;
+}
+
+static void note_error(live_state *state, const film *film, uint32_t samples) {
+    const int count = state->error_count;
+    const uint32_t last = count ? state->errors[count - 1].samples : 1;
+    double error = 0;
+    if (samples < 2 || samples < last + last / 2 || count == LIVE_ERRORS) return;
+    if (film_error(&error, film) != KD_OK || !isfinite(error)) return;
+    state->errors[count] = (live_error){samples, state->seconds, error};
+    ++state->error_count;
+}
+
+static void note_maps(live_state *state, const frame *frame) {
+    const photon_maps *maps =
+        frame->integrator->current_maps ? frame->integrator->current_maps(frame) : NULL;
+    state->map_count = 0;
+    if (!maps) return;
+    const photon_map *list[] = {&maps->global, &maps->caustic, &maps->media};
+    for (int i = 0; i < PHOTON_LISTS; ++i)
+        if (list[i]->count)
+            add_figure(state->maps, &state->map_count, LIVE_MAPS, photon_list_names[i],
+                       (double)list[i]->count);
+}
+
+static void note_figures(live_state *state, const render_moment *now) {
+    const frame *frame = now->frame;
+    const frame_statistics *from = &frame->statistics;
+    state->stage_count = state->ledger_count = 0;
+    for (int i = 0; i < frame->job->stage_count; ++i)
+        add_figure(state->stages, &state->stage_count, LIVE_STAGES, frame->job->stages[i].name,
+                   frame->job->stages[i].seconds);
+    if (from->watts_emitted > 0) {
+        const double all = from->watts_emitted;
+        live_figure *list = state->ledger;
+        int *count = &state->ledger_count;
+        add_figure(list, count, LIVE_LEDGER, "absorbed", from->watts_absorbed / all);
+        add_figure(list, count, LIVE_LEDGER, "media", from->watts_media / all);
+        add_figure(list, count, LIVE_LEDGER, "escaped", from->watts_escaped / all);
+        add_figure(list, count, LIVE_LEDGER, "ended", from->watts_ended / all);
+    }
+    note_maps(state, frame);
+}
+
+static uint32_t levels_of(const tritree_view *tree, int32_t depth) {
+    return tree->nodes && tree->node_count ? (uint32_t)depth + 1 : 0;
+}
+
+/* Brings the state up to date, with the lock. */
+static void note_state(live_session *live, const render_moment *now, uint32_t samples) {
+    live_state *state = &live->state;
+    const frame *frame = now->frame;
+    const scene_view *scene = frame->scene;
+    state->samples = samples;
+    state->sample_count = (uint32_t)integrator_samples(frame->integrator, frame->options);
+    state->seconds = timing_now() - live->began;
+    if (!live->has_camera) state->camera = live_camera_of(&frame->view, scene->origin);
+    const vec3 ends[2] = {scene->box.lo, scene->box.hi};
+    for (int i = 0; i < 2; ++i) {
+        double at[3];
+        origin_to_world(at, scene->origin, ends[i]);
+        memcpy(state->bounds + 3 * i, at, sizeof at);
+    }
+    state->tree_levels =
+        frame->device_frame ? 0 : levels_of(&scene->tree, (int32_t)now->out->tree.depth);
+    snprintf(state->device, sizeof state->device, "%s", frame->device_frame ? "cuda" : "cpu");
+    note_figures(state, now);
+    note_error(state, now->film, samples);
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static bool is_viewed(const live_session *live) {
+    return live->streams > 0 || timing_now() < live->active_until;
+}
+
+void live_note_client(live_session *live) {
+    const bool before = is_viewed(live);
+    live->active_until = timing_now() + ACTIVE_SECONDS;
+    if (!before) atomic_store(&live->attention, true);
+}
+
+static void take_picture(live_session *live, const render_moment *now) {
+    const uint32_t samples = film_min_samples(now->film);
+    pthread_mutex_lock(&live->lock);
+    /* only this thread replaces the picture; one of an earlier camera does not fill gaps */
+    const live_picture *before = live->beauty;
+    pthread_mutex_unlock(&live->lock);
+    live_picture *made = live_resolve(now, BEAUTY, before);
+    pthread_mutex_lock(&live->lock);
+    put_picture(live, made);
+    note_state(live, now, samples);
+    live_say_changed(live);
+    pthread_mutex_unlock(&live->lock);
+}
+
+static live_query *next_query(live_session *live) {
+    pthread_mutex_lock(&live->lock);
+    live_query *taken = live->queries;
+    if (taken) {
+        live->queries = taken->next;
+        taken->begun = true;
+    }
+    pthread_mutex_unlock(&live->lock);
+    return taken;
+}
+
+static void run_queries(live_session *live, const render_moment *now) {
+    for (live_query *query; (query = next_query(live));) {
+        query->run(query, live, now);
+        pthread_mutex_lock(&live->lock);
+        query->done = true;
+        pthread_cond_broadcast(&live->changed);
+        pthread_mutex_unlock(&live->lock);
+    }
+}
+
+/* Returns the time on the clock of pthread_cond_timedwait. */
+static struct timespec time_after(double seconds) {
+    struct timespec at;
+    timespec_get(&at, TIME_UTC);
+    const double fraction = (double)at.tv_nsec * 1e-9 + seconds;
+    at.tv_sec += (time_t)fraction;
+    at.tv_nsec = (long)((fraction - floor(fraction)) * 1e9);
+    return at;
+}
+
+void live_query_wait(live_session *live, live_query *query) {
+    const struct timespec end = time_after(QUERY_SECONDS);
+    live_query **last = &live->queries;
+    query->code = 503;
+    snprintf(query->error, sizeof query->error, "the rendering is being prepared; try again later");
+    pthread_mutex_lock(&live->lock);
+    while (*last) last = &(*last)->next;
+    *last = query;
+    atomic_store(&live->attention, true);
+    pthread_cond_broadcast(&live->changed);
+    while (!query->done && !live->closing)
+        if (pthread_cond_timedwait(&live->changed, &live->lock, &end) != 0 && !query->begun) break;
+    if (!query->begun) {
+        last = &live->queries;
+        while (*last && *last != query) last = &(*last)->next;
+        if (*last) *last = query->next;
+    }
+    while (query->begun && !query->done) pthread_cond_wait(&live->changed, &live->lock);
+    pthread_mutex_unlock(&live->lock);
+}
+
+bool live_wanted(void *context) {
+    return atomic_load_explicit(&((live_session *)context)->attention, memory_order_relaxed);
+}
+
+/* Answers queries while the condition holds: paused, or (at the end) waiting for a change. */
+static void wait_while(live_session *live, const render_moment *now, bool ended) {
+    for (;;) {
+        run_queries(live, now);
+        pthread_mutex_lock(&live->lock);
+        const bool waits = !live->restart && !live->closing && (ended || live->paused);
+        if (!waits || live->request.interrupted()) {
+            pthread_mutex_unlock(&live->lock);
+            return;
+        }
+        if (!live->queries) {
+            const struct timespec end = time_after(WAIT_SECONDS);
+            pthread_cond_timedwait(&live->changed, &live->lock, &end);
+        }
+        pthread_mutex_unlock(&live->lock);
+    }
+}
+
+static void set_status(live_session *live, live_status status) {
+    pthread_mutex_lock(&live->lock);
+    if (live->state.status != status) {
+        live->state.status = status;
+        live_say_changed(live);
+    }
+    pthread_mutex_unlock(&live->lock);
+}
+
+static bool is_paused(live_session *live) {
+    pthread_mutex_lock(&live->lock);
+    const bool paused = live->paused;
+    pthread_mutex_unlock(&live->lock);
+    return paused;
+}
+
+double live_look(void *context, const render_moment *now) {
+    live_session *of = (live_session *)context;
+    const double start = timing_now();
+    atomic_store(&of->attention, false);
+    pthread_mutex_lock(&of->lock);
+    const bool viewed = is_viewed(of);
+    pthread_mutex_unlock(&of->lock);
+    double cost = 0;
+    if (viewed && start >= of->looked) {
+        take_picture(of, now);
+        cost = timing_now() - start;
+        double pause = INTERVAL_SHARE * (start - of->began);
+        if (pause > INTERVAL_MAX) pause = INTERVAL_MAX;
+        if (pause < INTERVAL_MIN) pause = INTERVAL_MIN;
+        if (pause < COST_SHARE * cost) pause = COST_SHARE * cost;
+        of->looked = timing_now() + pause;
+    }
+    run_queries(of, now);
+    if (is_paused(of)) {
+        take_picture(of, now);
+        set_status(of, LIVE_PAUSED);
+        wait_while(of, now, false);
+        set_status(of, LIVE_RENDERING);
+    }
+    return viewed ? of->looked : timing_now() + ACTIVE_SECONDS;
+}
+
+void live_finished(void *context, const render_moment *now) {
+    live_session *of = (live_session *)context;
+    const frame *frame = now->frame;
+    const uint32_t samples = film_min_samples(now->film);
+    const bool over = frame->on_target || frame_is_over(frame, samples) || frame->film_cut ||
+                      samples >= (uint32_t)integrator_samples(frame->integrator, frame->options);
+    atomic_store(&of->attention, false);
+    if (!over) return; /* the end of a slice of the exposure */
+    take_picture(of, now);
+    run_queries(of, now);
+    set_status(of, LIVE_DONE);
+    if (of->request.stays) wait_while(of, now, true);
+}
+
+bool live_drops(void *context) {
+    live_session *of = (live_session *)context;
+    pthread_mutex_lock(&of->lock);
+    const bool drops = of->restart;
+    pthread_mutex_unlock(&of->lock);
+    return drops && !of->request.interrupted();
+}

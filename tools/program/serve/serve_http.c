@@ -1,0 +1,246 @@
+/* The plug-in kandela-serve.so, the only file that uses libmicrohttpd: a thread for each
+   connection, so that a slow client delays only itself. */
+#include "tools/program/serve/serve_http.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct server {
+    const serve_handler *handler;
+    struct MHD_Daemon *daemon;
+} server;
+
+/* The body of a request that arrives in parts. */
+typedef struct arriving {
+    char *body;
+    size_t bytes;
+} arriving;
+
+/* A stream of events, as the library reads it. */
+typedef struct streaming {
+    const serve_handler *handler;
+    void *stream;
+} streaming;
+
+static const char *argument_of(void *connection, const char *name) {
+    return MHD_lookup_connection_value((struct MHD_Connection *)connection, MHD_GET_ARGUMENT_KIND,
+                                       name);
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static ssize_t read_stream(void *context, uint64_t at, char *out, size_t maximum) {
+    const streaming *from = (const streaming *)context;
+    (void)at;
+    const size_t count = from->handler->stream_read(from->stream, out, maximum);
+    return count > 0 ? (ssize_t)count : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void close_stream(void *context) {
+    streaming *owned = (streaming *)context;
+    owned->handler->stream_close(owned->stream);
+    free(owned);
+}
+
+static void release_nothing(void *owner) {
+    (void)owner;
+}
+
+static struct MHD_Response *response_of(const serve_handler *handler, const serve_answer *answer) {
+    if (!answer->stream)
+        return MHD_create_response_from_buffer_with_free_callback_cls(
+            answer->count, (void *)(uintptr_t)answer->bytes,
+            answer->release ? answer->release : release_nothing, answer->owner);
+    streaming *of = (streaming *)malloc(sizeof *of);
+    struct MHD_Response *response = NULL;
+    if (of) {
+        *of = (streaming){handler, answer->stream};
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1 << 16, read_stream, of,
+                                                     close_stream);
+    }
+    if (response) return response;
+    handler->stream_close(answer->stream);
+    free(of);
+    return NULL;
+}
+
+static enum MHD_Result send_answer(const server *to, struct MHD_Connection *connection,
+                                   const serve_answer *answer) {
+    struct MHD_Response *response = response_of(to->handler, answer);
+    if (!response) {
+        if (answer->release) answer->release(answer->owner);
+        return MHD_NO;
+    }
+    /* the page holds all of its parts, and its address holds the token */
+    static const char *const fixed[][2] = {
+        {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Content-Security-Policy",
+         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
+         "'self'; img-src 'self' data: blob:; worker-src blob:; base-uri 'none'; form-action "
+         "'none'"}};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i)
+        MHD_add_response_header(response, fixed[i][0], fixed[i][1]);
+    MHD_add_response_header(response, "Content-Type", answer->type);
+    if (answer->attachment) {
+        char disposition[128];
+        snprintf(disposition, sizeof disposition, "attachment; filename=\"%s\"",
+                 answer->attachment);
+        MHD_add_response_header(response, "Content-Disposition", disposition);
+    }
+    const enum MHD_Result queued = MHD_queue_response(connection, answer->code, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static enum MHD_Result refuse_body(const server *to, struct MHD_Connection *connection) {
+    static const char text[] = "{\"error\": \"the request is too large\"}";
+    const serve_answer answer = {.code = MHD_HTTP_CONTENT_TOO_LARGE,
+                                 .type = "application/json",
+                                 .bytes = text,
+                                 .count = sizeof text - 1};
+    return send_answer(to, connection, &answer);
+}
+
+/* The first call for a request: its headers have arrived. */
+static enum MHD_Result begin(const server *to, struct MHD_Connection *connection, void **state) {
+    const char *length = header_of(connection, "Content-Length");
+    if (length && strtoull(length, NULL, 10) > SERVE_BODY_MAX) return refuse_body(to, connection);
+    *state = calloc(1, sizeof(arriving));
+    return *state ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result take_part(arriving *to, const char *part, size_t bytes) {
+    if (bytes > SERVE_BODY_MAX - to->bytes) return MHD_NO; /* closes the connection */
+    char *longer = (char *)realloc(to->body, to->bytes + bytes + 1);
+    if (!longer) return MHD_NO;
+    memcpy(longer + to->bytes, part, bytes);
+    to->body = longer;
+    to->bytes += bytes;
+    longer[to->bytes] = '\0';
+    return MHD_YES;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *part,
+                              size_t *part_bytes, void **state) {
+    const server *to = (const server *)context;
+    (void)version;
+    if (!*state) return begin(to, connection, state);
+    arriving *body = (arriving *)*state;
+    if (*part_bytes > 0) {
+        const enum MHD_Result taken = take_part(body, part, *part_bytes);
+        *part_bytes = 0;
+        return taken;
+    }
+    const char *token = header_of(connection, "X-Kandela-Token");
+    const serve_request request = {.method = method,
+                                   .path = url,
+                                   .host = header_of(connection, "Host"),
+                                   .origin = header_of(connection, "Origin"),
+                                   .token = token ? token : argument_of(connection, "token"),
+                                   .body = body->body ? body->body : "",
+                                   .body_bytes = body->bytes,
+                                   .argument = argument_of,
+                                   .connection = connection};
+    serve_answer answer = {.code = MHD_HTTP_INTERNAL_SERVER_ERROR};
+    to->handler->answer(to->handler->context, &request, &answer);
+    return send_answer(to, connection, &answer);
+}
+
+static void complete(void *context, struct MHD_Connection *connection, void **state,
+                     enum MHD_RequestTerminationCode how) {
+    arriving *body = (arriving *)*state;
+    (void)context;
+    (void)connection;
+    (void)how;
+    if (!body) return;
+    free(body->body);
+    free(body);
+    *state = NULL;
+}
+
+/* Messages about misbehaving clients are of no use to the user. */
+static void drop_message(void *context, const char *format, va_list arguments) {
+    (void)context;
+    (void)format;
+    (void)arguments;
+}
+
+typedef union any_address {
+    struct sockaddr whole;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+} any_address;
+
+static bool read_address(any_address *out, const char *address, uint16_t port) {
+    memset(out, 0, sizeof *out);
+    if (inet_pton(AF_INET, address, &out->four.sin_addr) == 1) {
+        out->four.sin_family = AF_INET;
+        out->four.sin_port = htons(port);
+        return true;
+    }
+    out->six.sin6_family = AF_INET6;
+    out->six.sin6_port = htons(port);
+    return inet_pton(AF_INET6, address, &out->six.sin6_addr) == 1;
+}
+
+static struct MHD_Daemon *start(server *to, const any_address *at) {
+    const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+                           MHD_USE_ERROR_LOG |
+                           (at->whole.sa_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0);
+    return MHD_start_daemon(flags, 0, NULL, NULL, handle, to, MHD_OPTION_EXTERNAL_LOGGER,
+                            drop_message, NULL, MHD_OPTION_SOCK_ADDR, &at->whole,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVE_CONNECTIONS_MAX,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVE_IDLE_SECONDS,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+                            MHD_OPTION_THREAD_STACK_SIZE, (size_t)(512 * 1024),
+                            MHD_OPTION_NOTIFY_COMPLETED, complete, NULL, MHD_OPTION_END);
+}
+
+static void *open_server(const serve_handler *handler, const char *address, uint16_t port,
+                         uint16_t *bound, char reason[SERVE_REASON]) {
+    any_address at;
+    if (!read_address(&at, address, port)) {
+        snprintf(reason, SERVE_REASON, "expected a numeric address such as 127.0.0.1 or [::1]");
+        return NULL;
+    }
+    server *made = (server *)calloc(1, sizeof *made);
+    if (made) {
+        made->handler = handler;
+        errno = 0;
+        made->daemon = start(made, &at);
+    }
+    if (!made || !made->daemon) {
+        snprintf(reason, SERVE_REASON, "%s", strerror(errno ? errno : ENOMEM));
+        free(made);
+        return NULL;
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(made->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    *bound = info ? info->port : port;
+    return made;
+}
+
+static void close_server(void *owned) {
+    server *closed = (server *)owned;
+    MHD_stop_daemon(closed->daemon);
+    free(closed);
+}
+
+static bool fill_random(void *out, size_t bytes) {
+    return getrandom(out, bytes, 0) == (ssize_t)bytes;
+}
+
+__attribute__((visibility("default"))) extern const serve_calls kandela_serve_calls;
+const serve_calls kandela_serve_calls = {SERVE_VERSION, open_server, close_server, fill_random};
