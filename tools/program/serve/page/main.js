@@ -83,8 +83,10 @@ class App {
   }
 
   stateChanged(state) {
-    document.title = `${state.name} – Kandela`;
-    document.getElementById("name").textContent = state.name;
+    const name = document.getElementById("name");
+    name.textContent = state.name.replace(/.*[/\\]/, "");
+    name.title = state.name;
+    document.title = `${name.textContent} – Kandela`;
     this.showStatus();
     if (state.camera && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
       const camera = cameraDecode(state.camera);
@@ -131,6 +133,10 @@ class App {
     const { state } = live;
     if (!state) return;
     for (const control of document.querySelectorAll("[data-owner]")) control.disabled = !state.owner;
+    for (const id of ["pause", "restart", "save"]) document.getElementById(id).hidden = !state.owner;
+    const tool = document.getElementById("tool"); /* a viewer moves the picture, and in 3-D the own camera */
+    tool.disabled = !state.owner && this.mode !== "space";
+    tool.value = tool.disabled ? "picture" : this.navigation.tool;
     document.getElementById("pause").disabled = !state.owner || state.status === "failed" || state.status === "done";
     this.showCamera();
   }
@@ -174,6 +180,7 @@ class App {
     }
     this.picture.draw();
     this.space.draw();
+    this.applyRights();
   }
 
   /* A view of the whole scene from the side of the picture's camera and above. */

@@ -2,8 +2,9 @@
 "use strict";
 
 /* What people change most; other settings follow in a part of their own. */
-const settingsFirst = ["integrator", "spp", "photons", "caustic_photons", "k", "radius", "alpha", "estimator", "kernel",
-  "final_gather", "max_depth", "seed"];
+const settingsFirst = ["integrator", "spp", "photons", "caustic_photons", "final_gather", "gather", "radius", "kernel",
+  "alpha", "max_depth"];
+const settingTitles = { spp: "Samples per pixel", gather: "Photons per estimate" };
 
 function settingsPanel(app) {
   const { content } = panel("Settings", true);
@@ -18,7 +19,7 @@ function settingsPanel(app) {
   let known = "";
 
   function make(setting) {
-    const label = (setting.label || setting.name) + (setting.unit ? ` [${setting.unit}]` : ""), id = `setting-${setting.name}`;
+    const label = (settingTitles[setting.name] || setting.label || setting.name) + (setting.unit ? ` [${setting.unit}]` : ""), id = `setting-${setting.name}`;
     if (setting.type === "flag") {
       const made = check(label, Boolean(setting.value), checked => change(setting.name, checked), id);
       return { box: made.box, input: made.input, set: value => { made.input.checked = Boolean(value); } };
