@@ -1,6 +1,300 @@
-const token = new URLSearchParams(location.search).get('token') || '';
-const events = new EventSource('/api/events?token=' + encodeURIComponent(token));
-events.addEventListener('state', event => {
-  const state = JSON.parse(event.data);
-  document.getElementById('status').textContent = `${state.name}: ${state.status}, ${state.spp} samples per pixel`;
+/* Puts the parts of the page together. All files are one script, in the order of their names, so what
+   runs at once is only this: the rest begins when the document is complete. */
+"use strict";
+
+const helpRows = [
+  ["Drag, or one finger", "what the list above the picture says"],
+  ["Shift + drag, right button, two fingers", "pan"], ["Ctrl + drag, wheel, pinch", "dolly"], ["Alt + drag", "look around"],
+  ["Ctrl + wheel", "zoom the picture"], ["Click", "inspect a pixel"], ["Double click", "focus, and centre of motion"],
+  ["Arrow keys; with Shift", "orbit; pan"], ["+ and −", "dolly"],
+  ["W A S D, Q E; with Shift", "fly forwards, left, back, right, down, up; faster"],
+  ["Ctrl + Z, Ctrl + Y", "undo and redo camera moves"], ["1 to 9", "named views"], ["R", "first camera"], ["H", "show all"],
+  ["F", "focus at the clicked pixel"], ["V", "next view: picture, overlay, 3-D"], ["Z; 0", "zoom 1:1; fit"], ["P", "pause and resume"], ["?", "this list"],
+];
+
+class App {
+  constructor() {
+    this.mode = "picture";
+    this.freeCamera = true;
+    this.selected = this.inspected = null;
+    this.picture = new Picture(document.getElementById("picture"));
+    this.space = new Space(document.getElementById("space"));
+    this.sender = new Sender("/api/camera", 200);
+    this.sent = 0;
+    this.rig = new Rig(camera => this.cameraMoved(camera));
+    this.freeRig = new Rig(() => this.space.draw());
+    this.space.scene = () => this.spaceScene();
+    this.stage = document.getElementById("stage");
+    this.navigation = new Navigation(this.stage, () => this.target(), {
+      focus: event => this.focusEvent(event), select: event => this.select(event), hover: event => this.hover(event),
+      rest: () => this.showCamera(), key: event => this.key(event),
+    });
+    this.refreshPicture = newestOnly(() => this.loadPicture());
+    displayPanel(this);
+    cameraPanel(this);
+    settingsPanel(this);
+    lightsPanel(this);
+    photonsPanel(this);
+    treesPanel(this);
+    pixelPanel(this);
+    comparePanel(this);
+    statisticsPanel(this);
+    filesPanel(this);
+    this.picture.afterDraw.push(() => this.afterPicture());
+    this.wire();
+    live.on("state", state => this.stateChanged(state));
+    live.on("connection", () => this.showStatus());
+    openEvents();
+  }
+
+  get sceneSize() {
+    const { bounds } = live.state || {};
+    return bounds && bounds.length === 6 ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) : 0;
+  }
+
+  /* What the mouse and the keys move. */
+  target() {
+    if (this.mode === "space" && this.freeCamera && this.freeRig.camera) return { rig: this.freeRig };
+    if (this.mode !== "space" && (this.navigation.tool === "picture" || !live.owner)) return { picture: this.picture, zoomable: this.picture };
+    return { rig: live.owner && this.rig.camera ? this.rig : null, zoomable: this.mode === "space" ? null : this.picture };
+  }
+
+  spaceScene() {
+    const bounds = live.state && live.state.bounds, over = this.mode === "overlay" ? this.picture.place() : null;
+    const free = this.mode === "space" && this.freeCamera;
+    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size };
+  }
+
+  cameraMoved(camera) {
+    if (!live.owner) return;
+    this.sender.send(cameraEncode(camera, live.state.camera));
+    this.showCamera();
+    if (this.mode !== "picture") this.space.draw();
+  }
+
+  resetCamera() {
+    if (this.firstCamera) this.rig.jump(this.firstCamera);
+  }
+
+  showAll() {
+    const free = this.mode === "space" && this.freeCamera, rig = free ? this.freeRig : this.rig;
+    if (!free && !live.owner) return;
+    rig.jump(cameraMotion.frame(rig.camera, live.state && live.state.bounds));
+  }
+
+  stateChanged(state) {
+    const name = document.getElementById("name");
+    name.textContent = state.name.replace(/.*[/\\]/, "");
+    name.title = state.name;
+    document.title = `${name.textContent} – Kandela`;
+    this.showStatus();
+    if (state.camera && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
+      const camera = cameraDecode(state.camera);
+      if (JSON.stringify(camera) !== JSON.stringify(this.rig.camera)) {
+        this.rig.camera = camera;
+        this.showCamera();
+        this.space.draw();
+      }
+      if (!this.firstCamera) this.firstCamera = camera;
+    }
+    if (this.generation !== undefined && this.generation !== state.generation) {
+      this.clearPixel();
+      this.clearWalk();
+    }
+    this.generation = state.generation;
+    this.applyRights();
+    if (state.picture !== this.shownNumber && !document.hidden) this.refreshPicture();
+  }
+
+  showStatus() {
+    const { state } = live, box = document.getElementById("status"), passes = document.getElementById("passes");
+    const dead = !live.connected;
+    box.classList.toggle("error", Boolean(state && (dead || state.status === "failed")));
+    if (!state) {
+      box.textContent = dead ? "Connecting to the renderer" : "Connected";
+      return;
+    }
+    const names = { rendering: "Rendering", paused: "Paused", done: "Done", failed: "Failed" };
+    const parts = [`${names[state.status] || state.status}${state.error ? `: ${state.error}` : ""}`,
+      state.pass === state.spp ? "" : `pass ${formatNumber(state.pass)}${state.passes ? ` of ${formatNumber(state.passes)}` : ""}`,
+      `${formatNumber(state.spp)}${state.pass === state.spp && state.passes ? ` of ${formatNumber(state.passes)}` : ""} samples per pixel`, `${formatNumber(state.seconds)} s`, state.integrator, state.device];
+    box.textContent = dead ? "No connection to the renderer; trying again" : parts.filter(Boolean).join(", ");
+    passes.max = state.passes || 1;
+    passes.value = state.passes ? state.pass : state.status === "done" ? 1 : 0;
+    const pause = document.getElementById("pause");
+    pause.textContent = state.status === "paused" ? "Resume" : "Pause";
+    const role = document.getElementById("role");
+    role.hidden = state.owner;
+    role.textContent = "Viewer, read only";
+  }
+
+  /* Controls that change the rendering act for the owner alone. */
+  applyRights() {
+    const { state } = live;
+    if (!state) return;
+    for (const control of document.querySelectorAll("[data-owner]")) control.disabled = !state.owner;
+    for (const id of ["pause", "restart", "save"]) document.getElementById(id).hidden = !state.owner;
+    const tool = document.getElementById("tool"); /* a viewer moves the picture, and in 3-D the own camera */
+    tool.disabled = !state.owner && this.mode !== "space";
+    tool.value = tool.disabled ? "picture" : this.navigation.tool;
+    document.getElementById("pause").disabled = !state.owner || state.status === "failed" || state.status === "done";
+    this.showCamera();
+  }
+
+  async loadPicture() {
+    const { channel } = this.picture.display, begun = performance.now();
+    const buffer = await getBinary(`/api/picture?channel=${encodeURIComponent(channel)}&scale=1`);
+    const image = Picture.decode(buffer, channel);
+    this.shownNumber = image.number;
+    if (channel === this.picture.display.channel) this.picture.setImage(image);
+    document.getElementById("empty").hidden = true;
+    if (this.mode === "overlay") this.space.draw();
+    /* leave the network and the renderer as much time as the picture took, and at least 50 ms */
+    await new Promise(resolve => setTimeout(resolve, Math.max(50, performance.now() - begun)));
+    if (live.state && live.state.picture !== this.shownNumber && channel === this.picture.display.channel) this.refreshPicture();
+  }
+
+  afterPicture() {
+    const view = this.picture.place(), ratio = devicePixelRatio || 1, marker = document.getElementById("marker");
+    document.getElementById("zoom").textContent = `${Math.round(100 * view.scale)} %`;
+    marker.hidden = !this.selected || this.mode === "space";
+    if (this.selected) {
+      marker.style.left = `${(view.left + (this.selected[0] + 0.5) * view.scale) / ratio}px`;
+      marker.style.top = `${(view.top + (this.selected[1] + 0.5) * view.scale) / ratio}px`;
+    }
+    if (this.mode === "overlay") this.space.draw();
+  }
+
+  setMode(mode) {
+    const changed = this.mode !== mode;
+    this.mode = mode;
+    document.querySelector(`input[name="mode"][value="${mode}"]`).checked = true;
+    this.stage.classList.toggle("space", mode === "space");
+    document.getElementById("space").hidden = mode === "picture";
+    document.getElementById("zooming").hidden = mode === "space";
+    if (mode === "space" && !this.freeRig.camera && this.rig.camera)
+      this.freeRig.camera = this.overview();
+    if (mode !== "picture" && changed) {
+      this.photonsDetails.open = true;
+      this.refreshPhotons(true);
+    }
+    this.picture.draw();
+    this.space.draw();
+    this.applyRights();
+  }
+
+  /* A view of the whole scene from the side of the picture's camera and above. */
+  overview() {
+    const { camera } = this.rig;
+    return cameraMotion.frame(cameraMotion.orbit({ ...camera, fov: 40 }, camera.look_at, 0.5, -0.35), live.state && live.state.bounds);
+  }
+
+  hover(event) {
+    const readout = document.getElementById("readout");
+    if (this.mode === "space" || !this.picture.image) return;
+    const [x, y] = this.picture.locate(event), value = this.picture.valueAt(x, y);
+    if (!value) return;
+    const parts = [`x ${Math.floor(x)}, y ${Math.floor(y)}: ${value.map(formatNumber).join(", ")}`];
+    if (value.length === 3 && this.picture.mode !== 2)
+      parts.push(`luminance ${formatNumber(0.2126 * value[0] + 0.7152 * value[1] + 0.0722 * value[2])}`);
+    const kept = this.picture.comparing && this.picture.valueAt(x, y, this.picture.kept);
+    if (kept) parts.push(`B: ${kept.map(formatNumber).join(", ")}`);
+    readout.textContent = parts.join("; ");
+  }
+
+  select(event) {
+    if (this.mode === "space" || !this.picture.image) return;
+    this.hover(event);
+    const [x, y] = this.picture.locate(event), [width, height] = this.picture.size;
+    if (x < 0 || y < 0 || x >= width || y >= height) return;
+    clearTimeout(this.selecting); /* a double click is not two inspections */
+    this.selecting = setTimeout(() => this.inspect(x, y), 250);
+  }
+
+  async focusEvent(event) {
+    clearTimeout(this.selecting);
+    if (this.mode === "space" || !this.picture.image) return;
+    const [x, y] = this.picture.locate(event).map(Math.floor), [width, height] = this.picture.size;
+    if (!live.owner || x < 0 || y < 0 || x >= width || y >= height) return;
+    try {
+      this.focusAt((await getJson(`/api/pixel?x=${x}&y=${y}`)).position);
+    } catch (error) {
+      notify(error.message, true);
+    }
+  }
+
+  /* Makes a point the centre of motion and, if the camera has a lens, its focus. */
+  focusAt(point) {
+    if (!live.owner) return;
+    if (!Array.isArray(point)) {
+      notify("There is no surface at this pixel.", true);
+      return;
+    }
+    const { camera } = this.rig, distance = vec3.dot(vec3.sub(point, camera.eye), cameraFrame(camera).forward);
+    if (camera.lens_radius > 0) {
+      this.rig.record();
+      this.rig.set({ ...camera, focus_distance: distance });
+    }
+    this.rig.pivot = point;
+    notify(camera.lens_radius > 0 ? `The focus is at ${formatNumber(distance)} m; the camera turns about this point.`
+      : `The camera turns about this point, ${formatNumber(distance)} m away. With a lens radius above 0 it would be the focus.`);
+  }
+
+  key(event) {
+    const view = /^[1-9]$/.test(event.key) && this.views()[Number(event.key) - 1];
+    const modes = ["picture", "overlay", "space"];
+    if (view && live.owner) this.rig.jump(cameraDecode(view.camera));
+    else if (event.key === "0") this.picture.fit();
+    else if (event.key === "?") document.getElementById("help").showModal();
+    else if (event.key.toLowerCase() === "v") this.setMode(modes[(modes.indexOf(this.mode) + 1) % 3]);
+    else if (event.key.toLowerCase() === "z") this.picture.zoom(1);
+    else if (event.key.toLowerCase() === "h") this.showAll();
+    else if (event.key.toLowerCase() === "r" && live.owner) this.resetCamera();
+    else if (event.key.toLowerCase() === "p" && live.owner) this.control(live.state.status === "paused" ? "resume" : "pause");
+    else if (event.key.toLowerCase() === "f" && this.inspected) this.focusAt(this.inspected.position);
+    else return false;
+    return true;
+  }
+
+  async control(action) {
+    try {
+      const answer = await post("/api/control", { action });
+      if (action === "save") notify(answer.files && answer.files.length ? `Written: ${answer.files.join(", ")}` : "Saved.");
+    } catch (error) {
+      notify(error.message, true);
+    }
+  }
+
+  wire() {
+    const on = (id, action, name = "click") => document.getElementById(id).addEventListener(name, action);
+    const { picture } = this;
+    on("pause", () => this.control(live.state && live.state.status === "paused" ? "resume" : "pause"));
+    on("restart", () => this.control("restart"));
+    on("save", () => this.control("save"));
+    on("keys", () => document.getElementById("help").showModal());
+    on("zoom-in", () => picture.zoom(picture.place().scale * 1.5));
+    on("zoom-out", () => picture.zoom(picture.place().scale / 1.5));
+    on("zoom-one", () => picture.zoom(1));
+    on("zoom-fit", () => picture.fit());
+    on("tool", event => { this.navigation.tool = event.target.value; }, "change");
+    for (const input of document.querySelectorAll("input[name='mode']")) input.addEventListener("change", () => this.setMode(input.value));
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden && live.state && live.state.picture !== this.shownNumber) this.refreshPicture();
+    });
+    document.getElementById("help-table").append(element("tbody", {}, ...helpRows.map(([keys, text]) =>
+      element("tr", {}, element("th", { textContent: keys, scope: "row" }), element("td", { textContent: text })))));
+  }
+}
+
+addEventListener("DOMContentLoaded", () => {
+  if (!token) {
+    document.getElementById("status").textContent = "The address lacks the token that the program printed: open the whole address.";
+    return;
+  }
+  try {
+    window.kandela = new App();
+  } catch (error) {
+    document.getElementById("status").textContent = error.message;
+    document.getElementById("status").className = "error";
+  }
 });

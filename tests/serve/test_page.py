@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""usage: test_page.py KANDELA SOURCE [FOLDER]
+
+Opens the page of the live view in a browser and uses it as its owner and as a viewer. Writes
+screenshots to FOLDER if that is given. Exits with 77 if there is no browser or no live view.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from browser import NAME, Browser
+
+SCENE = "scenes/cornell_caustic.json"
+OPTIONS = ["--integrator", "photon", "--width", "160", "--height", "120", "--photons", "20000", "--caustic-photons", "20000",
+           "--spp", "100000", "--threads", "2"]
+
+READ = """(() => {{
+  const part = window.kandela.{part}, gl = part.gl, canvas = part.canvas;
+  {draw};
+  const bytes = new Uint8Array(4 * canvas.width * canvas.height), seen = new Set();
+  gl.readPixels(0, 0, canvas.width, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  let sum = 0, covered = 0;
+  for (let i = 0; i < bytes.length; i += 4) {{
+    if (bytes[i + 3]) {{ covered++; sum += bytes[i] + bytes[i + 1] + bytes[i + 2]; }}
+    if (i % 64 === 0) seen.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
+  }}
+  return {{ colours: seen.size, covered, mean: sum / Math.max(1, covered) / 3 }};
+}})()"""
+PICTURE = READ.format(part="picture", draw="part.render()")
+SPACE = READ.format(part="space", draw="part.render(part.scene())")
+SET = """((id, value) => {{
+  const input = document.getElementById(id);
+  input.value = value;
+  input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input"));
+}})({id!r}, {value!r})"""
+
+
+class Server:
+    def __init__(self, program, source):
+        self.process = subprocess.Popen([program, "serve", os.path.join(source, SCENE), *OPTIONS, "--serve=127.0.0.1:0"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.text = ""
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.text += line
+
+    def addresses(self):
+        """Returns the owner's and the viewers' address, or None if the program cannot serve."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            found = re.findall(r"http://\S+token=\w+", self.text)
+            if len(found) >= 2:
+                return found[:2]
+            if self.process.poll() is not None:
+                self.thread.join()
+                if "libmicrohttpd" in self.text or "unknown command" in self.text:
+                    return None
+                raise AssertionError(f"kandela serve ended:\n{self.text}")
+            time.sleep(0.05)
+        raise AssertionError(f"no address was printed:\n{self.text}")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+def ask(address, path, body=None, token=None):
+    """Returns the status and the answer of a request outside of the browser."""
+    base, own = address.split("/?token=")
+    request = urllib.request.Request(base + path, data=None if body is None else json.dumps(body).encode())
+    request.add_header("X-Kandela-Token", token or own)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def state(address):
+    return json.loads(ask(address, "/api/state")[1])
+
+
+def wait_state(address, holds, what):
+    end = time.monotonic() + 60
+    while not holds(now := state(address)):
+        assert time.monotonic() < end, f"not so after 60 s: {what}: {now}"
+        time.sleep(0.05)
+    return now
+
+
+def check_layout(page, width):
+    page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true; })")
+    inner, whole = page.evaluate("[innerWidth, document.documentElement.scrollWidth]")
+    assert whole <= inner == width, f"the page is {whole} pixels wide in a window of {inner}"
+    bare = page.evaluate("""[...document.querySelectorAll('button, input, select, textarea, canvas')].filter(item => {
+      const text = item.getAttribute('aria-label') || item.textContent || [...(item.labels || [])].map(label => label.textContent).join('');
+      return item.tagName !== 'CANVAS' && !text.trim();
+    }).map(item => item.outerHTML)""")
+    assert not bare, f"controls without a name: {bare}"
+
+
+def stage(page):
+    return page.evaluate("(() => { const box = document.getElementById('stage').getBoundingClientRect();"
+                         "return [box.left, box.top, box.width, box.height]; })()")
+
+
+def check_picture(page):
+    page.wait("window.kandela && kandela.picture.image && kandela.rig.camera")
+    page.wait(f"{PICTURE}.colours > 50")  # the first may be black
+    first = page.evaluate(PICTURE)
+    assert first["covered"] > 1000, first
+    page.evaluate(SET.format(id="exposure", value="3"))
+    bright = page.evaluate(PICTURE)
+    assert bright["mean"] > 1.2 * first["mean"], (first, bright)
+    page.evaluate(SET.format(id="exposure", value="0"))
+    for curve in ("reinhard", "aces", "agx", "neutral", "linear"):
+        page.evaluate(SET.format(id="curve", value=curve))
+        page.wait(f"{PICTURE}.colours > 50")
+    page.evaluate(SET.format(id="channel", value="depth"))
+    page.wait("kandela.picture.image.channel === 'depth' && !document.getElementById('legend').hidden")
+    page.wait(f"{PICTURE}.colours > 20")
+    page.evaluate(SET.format(id="channel", value="beauty"))
+    page.wait("kandela.picture.image.channel === 'beauty'")
+    page.evaluate("document.getElementById('zoom-one').click()")
+    page.wait("document.getElementById('zoom').textContent === '100 %'")
+    page.evaluate("document.getElementById('zoom-fit').click()")
+
+
+def check_camera(page, owner):
+    before = state(owner)
+    x, y, width, height = stage(page)
+    page.drag(x + 0.5 * width, y + 0.5 * height, x + 0.6 * width, y + 0.45 * height)
+    after = wait_state(owner, lambda now: now["camera"] != before["camera"] and now["generation"] > before["generation"], "a drag moves the camera")
+    page.wait("kandela.sender.idle")
+    page.evaluate("[...document.querySelectorAll('button')].find(item => item.textContent === 'Undo').click()")
+    wait_state(owner, lambda now: all(abs(a - b) < 1e-4 for a, b in zip(now["camera"]["eye"], before["camera"]["eye"])), "undo returns")
+    page.wait("kandela.sender.idle")
+    page.mouse("mouseWheel", x + 0.5 * width, y + 0.5 * height, deltaX=0, deltaY=-100, button="none", buttons=0)
+    wait_state(owner, lambda now: now["generation"] > after["generation"] + 1, "the wheel moves the camera")
+    page.wait("kandela.sender.idle")
+
+
+def check_pixel(page):
+    x, y, width, height = stage(page)
+    page.click(x + 0.5 * width, y + 0.8 * height)
+    page.wait("kandela.inspected && kandela.inspected.position")
+    page.evaluate("document.getElementById('follow-ray').click()")
+    page.wait("kandela.space.walk.nodes.length > 1 && kandela.mode === 'overlay'")
+
+
+def check_photons(page, owner):
+    wait_state(owner, lambda now: now["photon_maps"], "there are photons")
+    page.evaluate("document.querySelector('input[value=overlay]').click()")
+    page.wait("kandela.space.photons.count > 1000")
+    page.evaluate("document.querySelector('input[value=space]').click()")
+    page.wait(f"{SPACE}.covered > 500")
+    seen = [page.evaluate(SPACE)]
+    page.evaluate(SET.format(id="point-size", value="6"))
+    seen.append(page.evaluate(SPACE))
+    assert seen[1]["covered"] > 1.2 * seen[0]["covered"], seen
+    for colouring in range(1, 4):
+        page.evaluate(SET.format(id="colouring", value=str(colouring)))
+        assert page.evaluate(SPACE)["covered"] > 500
+    page.evaluate(SET.format(id="photon-limit", value="7"))  # e^7
+    page.wait("kandela.space.photons.count < 2500")
+    page.evaluate("document.getElementById('show-boxes').click()")
+    page.wait("kandela.space.boxes.count > 1")
+    before = page.evaluate("kandela.freeRig.camera.eye")
+    x, y, width, height = stage(page)
+    page.drag(x + 0.5 * width, y + 0.5 * height, x + 0.6 * width, y + 0.5 * height)
+    assert page.evaluate("kandela.freeRig.camera.eye") != before, "the 3-D view has a camera of its own"
+
+
+def check_settings(page, owner):
+    before = state(owner)
+    value = {item["name"]: item["value"] for item in before["settings"]}
+    page.evaluate("""(() => {
+      const input = document.querySelector('#setting-photons');
+      input.value = Math.log(5000);
+      input.dispatchEvent(new Event('input'));
+    })()""")
+    after = wait_state(owner, lambda now: now["generation"] > before["generation"], "a slider acts")
+    changed = {item["name"]: item["value"] for item in after["settings"]}
+    assert changed["photons"] != value["photons"] and 4000 < changed["photons"] < 6000, (value, changed)
+    page.evaluate("document.getElementById('pause').click()")
+    wait_state(owner, lambda now: now["status"] == "paused", "pause")
+    page.wait("document.getElementById('pause').textContent === 'Resume'")
+    page.evaluate("document.getElementById('pause').click()")
+    wait_state(owner, lambda now: now["status"] == "rendering", "resume")
+
+
+def check_comparison(page):
+    page.evaluate("document.querySelector('input[value=picture]').click(); document.getElementById('keep').click()")
+    page.wait("!document.getElementById('handle').hidden")
+    page.wait(f"{PICTURE}.colours > 50")
+    page.evaluate(SET.format(id="compare", value="2"))
+    page.wait("!document.getElementById('legend').hidden")
+    page.evaluate(SET.format(id="compare", value="0"))
+
+
+def check_viewer(page, owner, viewer):
+    page.wait("window.kandela && kandela.picture.image && kandela.generation !== undefined")
+    assert page.evaluate("!document.getElementById('role').hidden && document.getElementById('pause').disabled")
+    assert page.evaluate("[...document.querySelectorAll('[data-owner]')].every(item => item.disabled)")
+    before = state(owner)
+    x, y, width, height = stage(page)
+    page.drag(x + 0.5 * width, y + 0.5 * height, x + 0.6 * width, y + 0.5 * height)
+    assert state(owner)["camera"] == before["camera"] and not page.evaluate("kandela.picture.view.fit"), "a viewer moves the picture alone"
+    assert ask(viewer, "/api/camera", before["camera"])[0] == 403
+    assert ask(owner, "/api/state", token="0" * 32)[0] in (401, 403)
+    assert ask(owner, "/", token="0" * 32)[0] in (401, 403)
+    assert ask(viewer, "/api/state")[0] == 200
+
+
+def check(owner, viewer, folder):
+    with Browser() as browser:
+        pages = []
+
+        def look(page, name):
+            if folder:
+                page.screenshot(os.path.join(folder, name + ".png"))
+
+        wide = browser.page(owner, 1280, 800)
+        pages.append(wide)
+        check_picture(wide)
+        look(wide, "picture")
+        check_camera(wide, owner)
+        check_settings(wide, owner)
+        check_photons(wide, owner)
+        look(wide, "space")
+        wide.evaluate("document.querySelector('input[value=picture]').click()")
+        check_pixel(wide)
+        look(wide, "overlay")
+        check_comparison(wide)
+        check_layout(wide, 1280)
+        narrow = browser.page(viewer, 390, 844, "dark")
+        pages.append(narrow)
+        check_viewer(narrow, owner, viewer)
+        check_layout(narrow, 390)
+        look(narrow, "narrow")
+        wide.evaluate("kandela.control('restart')")
+        for page in pages:
+            page.wait(f"kandela.generation === {state(owner)['generation']}")
+            assert not page.errors, page.errors
+
+
+def main():
+    program, source = sys.argv[1:3]
+    if not shutil.which(NAME):
+        print(f"skipped: {NAME} is not installed")
+        return 77
+    server = Server(program, source)
+    try:
+        addresses = server.addresses()
+        if not addresses:
+            print(f"skipped: this kandela has no live view: {server.text.strip()}")
+            return 77
+        check(*addresses, sys.argv[3] if len(sys.argv) > 3 else None)
+    finally:
+        server.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
