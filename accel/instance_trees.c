@@ -164,6 +164,13 @@ static void build_boxes(box_work *work, uint32_t at, uint32_t begin, uint32_t en
     build_boxes(work, left + 1, middle, end, depth + 1);
 }
 
+uint32_t instance_tree_build(instance_node *nodes, uint32_t root, uint32_t *order,
+                             const box3 *boxes, uint32_t begin, uint32_t end) {
+    box_work work = {boxes, order, nodes, root + 1};
+    build_boxes(&work, root, begin, end, 0);
+    return work.node_count - root;
+}
+
 kd_status instance_boxes_build(instance_trees *out, const instance_view *view) {
     box3 *boxes = NULL;
     uint32_t used = 0;
@@ -174,11 +181,8 @@ kd_status instance_boxes_build(instance_trees *out, const instance_view *view) {
         boxes[i] = instance_box(&view->list[i], view->shapes[view->list[i].shape].box);
         if (!box3_is_empty(boxes[i])) out->order[used++] = i; /* otherwise it cannot be hit */
     }
-    if (status == KD_OK) {
-        box_work work = {boxes, out->order, out->nodes, 1};
-        build_boxes(&work, 0, 0, used, 0);
-        out->node_count = work.node_count;
-    }
+    if (status == KD_OK)
+        out->node_count = instance_tree_build(out->nodes, 0, out->order, boxes, 0, used);
     memory_free(boxes);
     return status;
 }

@@ -33,7 +33,8 @@ typedef struct instance_ray {
     struct ray ray;
     precomputed_ray precomputed;
     instance_hit best;
-    bool any; /* stop at the first hit */
+    uint32_t ignored_instance, ignored_triangle; /* is not hit; KD_NONE: none */
+    bool any;                                    /* stop at the first hit */
 } instance_ray;
 
 KD_FN float instance_largest(vec3 v) {
@@ -106,6 +107,7 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
             (number == best->instance_id && triangle >= best->at.triangle))
             return false;
     }
+    if (number == ray->ignored_instance && triangle == ray->ignored_triangle) return false;
     if (triangle_is_degenerate(a, b, c))
         return false; /* a copy of the mesh would not have this triangle in its tree */
     best->at.t = t;
@@ -135,22 +137,29 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
     return found;
 }
 
-/* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
-   is a hit. */
-KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
-    const instance *instance = instance_ray->view->list + number;
-    const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
-    const ray ray = instance_ray_local(instance, instance_ray->ray);
-    const float reach = instance_reach(*box, instance_ray->ray.origin);
+/* Sets up the traversal of an instance's mesh by a ray in world space, up to `tmax`; `box` contains
+   the instance in world space. Returns false if the ray misses the mesh. */
+KD_FN bool instance_aim_mesh(tritree_walk *walk, const instance *instance,
+                             const instanced_shape *shape, const box3 *box, ray world, float tmax) {
+    const ray ray = instance_ray_local(instance, world);
+    const float reach = instance_reach(*box, world.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
     const float box_largest =
         float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
     const float slack = 0x1p-23f * (instance->spread * (6 * reach + wide) +
                                     6 * instance_reach(shape->box, ray.origin) + box_largest);
-    const float slack_t = reach / instance_largest(instance_ray->ray.direction) * TRITREE_SLACK_T;
+    const float slack_t = reach / instance_largest(world.direction) * TRITREE_SLACK_T;
+    return instance_aim(walk, shape->box, ray, slack, slack_t, tmax);
+}
+
+/* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
+   is a hit. */
+KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
+    const instance *instance = instance_ray->view->list + number;
+    const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
     tritree_walk walk;
     instance_leaf_query instance_leaf_query = {instance_ray, number};
-    if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t))
+    if (!instance_aim_mesh(&walk, instance, shape, box, instance_ray->ray, instance_ray->best.at.t))
         return false;
     return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect,
                                &instance_leaf_query, &instance_ray->best.at.t, instance_ray->any,
@@ -169,34 +178,28 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
     return near <= far ? near : INFINITY;
 }
 
-/* Returns the best of `before`, the ray's best hit among triangles that are not instanced, and its
-   hits on the instances. */
-KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
-                                 const uint32_t *triangles, ray ray, ray_hit before, bool any) {
-    instance_ray instance_ray;
+/* Callback for each instance whose leaf the ray enters, with the box of the leaf; returns true to
+   end the traversal. */
+typedef bool (*instance_visit)(void *context, uint32_t number, const box3 *box);
+
+/* Traverses the top-level tree from the node `root`, nearest child first. `nearest` points to the t
+   up to which hits are wanted, which `visit` may lower. Returns true if `visit` ended it. */
+TRITREE_WALK_FN bool instance_walk(const instance_view *view, uint32_t root, ray ray,
+                                   const float *nearest, instance_visit visit, void *context) {
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
     float waiting_nears[INSTANCE_STACK + 1];
     int waiting = 0;
-    instance_ray.view = view;
-    instance_ray.positions = positions;
-    instance_ray.triangles = triangles;
-    instance_ray.ray = ray;
-    instance_ray.best.at = before;
-    instance_ray.best.instance_id = KD_NONE;
-    instance_ray.any = any;
-    const box3 whole = view->nodes[0].box;
+    const box3 whole = view->nodes[root].box;
     const float reach = instance_reach(whole, ray.origin),
                 largest = instance_largest(ray.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!instance_aim(&walk, whole, ray, reach * TRITREE_SLACK, slack_t, before.t))
-        return instance_ray.best;
-    instance_ray.precomputed = precomputed_ray_make(ray);
-    uint32_t at = 0;
+    if (!instance_aim(&walk, whole, ray, reach * TRITREE_SLACK, slack_t, *nearest)) return false;
+    uint32_t at = root;
     for (;;) {
         const instance_node *node = view->nodes + at;
         if (node->count == 0) {
-            const float far = instance_ray.best.at.t + slack_t;
+            const float far = *nearest + slack_t;
             uint32_t first = node->first, second = first + 1;
             float first_near = instance_enter(&walk, &view->nodes[first].box, far);
             float second_near = instance_enter(&walk, &view->nodes[second].box, far);
@@ -217,15 +220,36 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
             }
         } else {
             for (uint32_t i = 0; i < node->count; ++i)
-                if (instance_cast_one(&instance_ray, view->order[node->first + i], &node->box))
-                    return instance_ray.best;
+                if (visit(context, view->order[node->first + i], &node->box)) return true;
         }
         do {
-            if (waiting == 0) return instance_ray.best;
+            if (waiting == 0) return false;
             --waiting;
-        } while (waiting_nears[waiting] > instance_ray.best.at.t + slack_t);
+        } while (waiting_nears[waiting] > *nearest + slack_t);
         at = waiting_nodes[waiting];
     }
+}
+
+KD_FN bool instance_visit_one(void *context, uint32_t number, const box3 *box) {
+    return instance_cast_one((instance_ray *)context, number, box);
+}
+
+/* Returns the best of `before`, the ray's best hit among triangles that are not instanced, and its
+   hits on the instances. */
+KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
+                                 const uint32_t *triangles, ray ray, ray_hit before, bool any) {
+    instance_ray instance_ray;
+    instance_ray.view = view;
+    instance_ray.positions = positions;
+    instance_ray.triangles = triangles;
+    instance_ray.ray = ray;
+    instance_ray.precomputed = precomputed_ray_make(ray);
+    instance_ray.best.at = before;
+    instance_ray.best.instance_id = KD_NONE;
+    instance_ray.ignored_instance = instance_ray.ignored_triangle = KD_NONE;
+    instance_ray.any = any;
+    instance_walk(view, 0, ray, &instance_ray.best.at.t, instance_visit_one, &instance_ray);
+    return instance_ray.best;
 }
 
 #endif

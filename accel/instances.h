@@ -95,6 +95,12 @@ void instance_trees_close(instance_trees *owned); /* accepts a zeroed struct */
 /* Builds only the top-level tree: nodes and order of `out`, which must be zeroed. */
 kd_status instance_boxes_build(instance_trees *out, const instance_view *view);
 
+/* Builds a top-level tree of the instances order[begin] to order[end - 1], which it reorders, from
+   their boxes, indexed by instance. The nodes from `root` on, at most 2 (end - begin) and at least
+   one, are the tree's; returns their number. */
+uint32_t instance_tree_build(instance_node *nodes, uint32_t root, uint32_t *order,
+                             const box3 *boxes, uint32_t begin, uint32_t end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,8 @@ kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *optio
    none; and free them. */
 uint64_t triangles_nearest_bytes(const kd_triangles *tree);
 void triangles_close_nearest_tree(kd_triangles *tree);
+/* Builds the tree for nearest triangles, if it does not exist yet. Thread-safe. */
+kd_status triangles_prepare_nearest(const kd_triangles *tree);
 /* Frees the arrays on the host. */
 void triangles_drop_host(kd_triangles *tree);
 

@@ -1,6 +1,7 @@
 /* A tree of <kandela/triangles.h> on a CUDA device: copies arguments to the device and results
    back, and calls the builders and kernels. */
 #include "accel/build_memory.h"
+#include "accel/device_call.h"
 #include "accel/rays/batch_device.h"
 #include "accel/rays/nearest.h"
 #include "accel/tree/build.h"
@@ -8,90 +9,32 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include <assert.h>
 
-enum { TAKEN_MAX = 20, BACK_MAX = 6, PIECE = 1 << 24 /* rays on the device at a time */ };
-
-/* Work on one stream: temporary memory from the device's pool, and copies back to the host at the
-   end. */
-typedef struct device_call {
-    int32_t device, previous;
-    void *stream;
-    void *taken[TAKEN_MAX];
-    int taken_count;
-    struct {
-        void *to, *from;
-        uint64_t bytes;
-    } back[BACK_MAX];
-    int back_count;
-} device_call;
-
-static kd_status begin(device_call *call, int32_t device, void *stream) {
-    memset(call, 0, sizeof *call);
-    call->device = device;
-    call->stream = stream;
-    return device_enter(device, &call->previous);
-}
-
-static kd_status take(device_call *call, void **out, uint64_t bytes) {
-    assert(call->taken_count < TAKEN_MAX);
-    KD_TRY(device_pool_reserve(out, bytes, call->stream));
-    call->taken[call->taken_count++] = *out;
-    return KD_OK;
-}
-
-static void release_memory(device_call *call) {
-    while (call->taken_count > 0)
-        device_pool_release(call->taken[--call->taken_count], call->stream);
-    call->back_count = 0;
-}
-
-/* Returns the caller's array in device memory; copies it if necessary. */
-static kd_status stage_input(device_call *call, const void **out, const void *data,
-                             uint64_t bytes) {
-    *out = data;
-    if (!data || bytes == 0 || device_of_pointer(data) == call->device) return KD_OK;
-    void *copy = NULL;
-    KD_TRY(take(call, &copy, bytes));
-    *out = copy;
-    return device_copy(copy, data, bytes, call->stream);
-}
-
-/* Returns device memory for a result that the caller wants; registers the copy back if
-   necessary. */
-static kd_status stage_output(device_call *call, void **out, void *target, uint64_t bytes) {
-    *out = target;
-    if (!target || bytes == 0 || device_of_pointer(target) == call->device) return KD_OK;
-    assert(call->back_count < BACK_MAX);
-    KD_TRY(take(call, out, bytes));
-    call->back[call->back_count].to = target;
-    call->back[call->back_count].from = *out;
-    call->back[call->back_count++].bytes = bytes;
-    return KD_OK;
-}
+enum { PIECE = 1 << 24 /* rays on the device at a time */ };
 
 /* Returns the mesh as packed arrays in device memory. */
 static kd_status stage_mesh(device_call *call, tritree_input *out, const kd_triangle_mesh *mesh) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
     const uint64_t indices = 3 * mesh->triangle_count;
     const void *vertices = NULL;
-    KD_TRY(stage_input(call, &vertices, mesh->vertices,
-                       mesh->vertex_count ? (mesh->vertex_count - 1) * stride + sizeof(vec3) : 0));
+    KD_TRY(device_call_input(call, &vertices, mesh->vertices,
+                             mesh->vertex_count ? (mesh->vertex_count - 1) * stride + sizeof(vec3)
+                                                : 0));
     out->position_count = (uint32_t)mesh->vertex_count;
     out->triangle_count = (uint32_t)mesh->triangle_count;
     out->positions = (const vec3 *)vertices;
     if (stride != sizeof(vec3)) {
         void *packed = NULL;
-        KD_TRY(take(call, &packed, mesh->vertex_count * sizeof(vec3)));
+        KD_TRY(device_call_take(call, &packed, mesh->vertex_count * sizeof(vec3)));
         KD_TRY(triangles_device_pack((vec3 *)packed, vertices, mesh->vertex_count, stride,
                                      call->stream));
         out->positions = (const vec3 *)packed;
     }
     if (mesh->indices)
-        return stage_input(call, (const void **)&out->triangles, mesh->indices,
-                           indices * sizeof(uint32_t));
+        return device_call_input(call, (const void **)&out->triangles, mesh->indices,
+                                 indices * sizeof(uint32_t));
     void *numbers = NULL;
-    KD_TRY(take(call, &numbers, indices * sizeof(uint32_t)));
+    KD_TRY(device_call_take(call, &numbers, indices * sizeof(uint32_t)));
     out->triangles = (const uint32_t *)numbers;
     return triangles_device_number((uint32_t *)numbers, indices, call->stream);
 }
@@ -123,7 +66,7 @@ static kd_status build_on_cpu(device_call *call, triangles_cuda *c, tritree *out
     const kd_status status =
         tritree_cuda_open_view(&c->tree, &view, input.position_count, call->stream);
     tritree_build_memory_close(&memory); /* frees memory for the compressed form */
-    release_memory(call);
+    device_call_release(call);
     KD_TRY(status);
     KD_TRY(tritree_cuda_pack(&c->tree, call->stream));
     return device_stream_wait(call->stream);
@@ -136,10 +79,10 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
     KD_TRY(tritree_check_options(&out->tree.options));
     KD_TRY(KD_RESERVE_ZEROED(c, 1));
     c->device = device;
-    kd_status status = begin(&call, device, out->stream);
+    kd_status status = device_call_begin(&call, device, out->stream);
     if (status == KD_OK) {
         status = build_on_cpu(&call, c, &out->tree, mesh, row);
-        release_memory(&call);
+        device_call_release(&call);
         device_leave(call.previous);
     }
     if (status == KD_OK)
@@ -220,29 +163,31 @@ static kd_status stage_rays(device_call *call, trace_batch *out, const kd_ray_ba
                             uint64_t done) {
     const uint64_t bytes = out->count * sizeof(float);
     if (batch->rays)
-        return stage_input(call, (const void **)&out->rays, batch->rays + done,
-                           out->count * sizeof(ray));
+        return device_call_input(call, (const void **)&out->rays, batch->rays + done,
+                                 out->count * sizeof(ray));
     trace_arrays *to = &out->arrays;
     for (int axis = 0; axis < 3; ++axis) {
-        KD_TRY(
-            stage_input(call, (const void **)&to->origin[axis], batch->origin[axis] + done, bytes));
-        KD_TRY(stage_input(call, (const void **)&to->direction[axis], batch->direction[axis] + done,
-                           bytes));
+        KD_TRY(device_call_input(call, (const void **)&to->origin[axis], batch->origin[axis] + done,
+                                 bytes));
+        KD_TRY(device_call_input(call, (const void **)&to->direction[axis],
+                                 batch->direction[axis] + done, bytes));
     }
-    KD_TRY(stage_input(call, (const void **)&to->tmin, floats_from(batch->tmin, done), bytes));
-    return stage_input(call, (const void **)&to->tmax, floats_from(batch->tmax, done), bytes);
+    KD_TRY(
+        device_call_input(call, (const void **)&to->tmin, floats_from(batch->tmin, done), bytes));
+    return device_call_input(call, (const void **)&to->tmax, floats_from(batch->tmax, done), bytes);
 }
 
 static kd_status stage_results(device_call *call, trace_batch *out, const kd_ray_batch *batch,
                                uint64_t done) {
     const uint64_t count = out->count;
     if (batch->counts)
-        KD_TRY(stage_output(call, (void **)&out->counts, batch->counts + done,
-                            count * sizeof *batch->counts));
+        KD_TRY(device_call_output(call, (void **)&out->counts, batch->counts + done,
+                                  count * sizeof *batch->counts));
     if (batch->blocked)
-        return stage_output(call, (void **)&out->blocked, batch->blocked + done, count);
+        return device_call_output(call, (void **)&out->blocked, batch->blocked + done, count);
     if (batch->hits)
-        return stage_output(call, (void **)&out->hits, batch->hits + done, count * sizeof(ray_hit));
+        return device_call_output(call, (void **)&out->hits, batch->hits + done,
+                                  count * sizeof(ray_hit));
     const struct {
         void **out, *wanted;
     } each[] = {
@@ -251,7 +196,7 @@ static kd_status stage_results(device_call *call, trace_batch *out, const kd_ray
         {(void **)&out->arrays.v, batch->v ? batch->v + done : NULL},
         {(void **)&out->arrays.triangle, batch->triangles ? batch->triangles + done : NULL}};
     for (int i = 0; i < 4; ++i)
-        KD_TRY(stage_output(call, each[i].out, each[i].wanted, count * sizeof(float)));
+        KD_TRY(device_call_output(call, each[i].out, each[i].wanted, count * sizeof(float)));
     return KD_OK;
 }
 
@@ -270,9 +215,7 @@ static kd_status cast_piece(device_call *call, const triangles_cuda *c, const kd
     b.width = batch->width;
     b.stream = call->stream;
     KD_TRY(trace_cuda(&c->tree, &b));
-    for (int i = 0; i < call->back_count; ++i)
-        KD_TRY(
-            device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes, call->stream));
+    KD_TRY(device_call_give_back(call));
     return call->taken_count || !batch->asynchronous ? device_stream_wait(call->stream) : KD_OK;
 }
 
@@ -302,13 +245,13 @@ static bool is_here(const kd_ray_batch *batch, int32_t device) {
 kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     triangles_cuda *c = tree->cuda;
     device_call call;
-    KD_TRY(begin(&call, c->device, batch->stream ? batch->stream : tree->stream));
+    KD_TRY(device_call_begin(&call, c->device, batch->stream ? batch->stream : tree->stream));
     const uint64_t piece = is_here(batch, c->device) ? batch->count : PIECE;
     kd_status status = KD_OK;
     for (uint64_t done = 0; done < batch->count && status == KD_OK; done += piece) {
         const uint64_t left = batch->count - done;
         status = cast_piece(&call, c, batch, done, left < piece ? left : piece);
-        release_memory(&call);
+        device_call_release(&call);
     }
     device_leave(call.previous);
     return status;
@@ -319,26 +262,24 @@ static kd_status closest_piece(device_call *call, const kd_triangles *tree, cons
                                uint64_t count, float max_distance, kd_near_triangle *nearest) {
     const void *from = NULL;
     void *to = NULL;
-    KD_TRY(stage_input(call, &from, points, count * sizeof(vec3)));
-    KD_TRY(stage_output(call, &to, nearest, count * sizeof *nearest));
+    KD_TRY(device_call_input(call, &from, points, count * sizeof(vec3)));
+    KD_TRY(device_call_output(call, &to, nearest, count * sizeof *nearest));
     KD_TRY(nearest_find_cuda(&tree->nearest->view, (const vec3 *)from, count, max_distance,
                              (near_place *)to, call->stream));
-    for (int i = 0; i < call->back_count; ++i)
-        KD_TRY(
-            device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes, call->stream));
+    KD_TRY(device_call_give_back(call));
     return device_stream_wait(call->stream);
 }
 
 kd_status triangles_cuda_closest(const kd_triangles *tree, const float *points, uint64_t count,
                                  float max_distance, kd_near_triangle *nearest) {
     device_call call;
-    KD_TRY(begin(&call, tree->cuda->device, tree->stream));
+    KD_TRY(device_call_begin(&call, tree->cuda->device, tree->stream));
     kd_status status = KD_OK;
     for (uint64_t done = 0; done < count && status == KD_OK; done += PIECE) {
         const uint64_t left = count - done;
         status = closest_piece(&call, tree, points + 3 * done, left < PIECE ? left : PIECE,
                                max_distance, nearest + done);
-        release_memory(&call);
+        device_call_release(&call);
     }
     device_leave(call.previous);
     return status;

@@ -337,7 +337,7 @@ static kd_status prepare(const kd_triangles *tree, void *const *made,
     return status;
 }
 
-static kd_status prepare_nearest(const kd_triangles *tree) {
+kd_status triangles_prepare_nearest(const kd_triangles *tree) {
     return prepare(tree, (void *const *)(const void *)&tree->nearest, make_nearest);
 }
 
@@ -355,7 +355,7 @@ kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *poin
     KD_REQUIRE(points && nearest, KD_ERROR_USAGE, "`count` is %llu, but `%s` is NULL",
                (unsigned long long)count, points ? "nearest" : "points");
     KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
-    KD_TRY(prepare_nearest(tree));
+    KD_TRY(triangles_prepare_nearest(tree));
     if (tree->cuda) return triangles_cuda_closest(tree, points, count, max_distance, nearest);
     nearest_find(&tree->nearest->view, (const vec3 *)points, count, max_distance,
                  (near_place *)nearest);
@@ -384,7 +384,7 @@ static kd_status prepare_winding(const kd_triangles **tree, const float *points,
                (unsigned long long)count);
     KD_TRY(caller_memory_check(&array, 1, true));
     KD_TRY(prepare_host(tree));
-    KD_TRY(prepare_nearest(*tree));
+    KD_TRY(triangles_prepare_nearest(*tree));
     return dipoles ? prepare(*tree, (void *const *)(const void *)&(*tree)->dipoles, make_dipoles)
                    : KD_OK;
 }

@@ -5,6 +5,7 @@
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
+#include <kandela/ray_scenes.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
 #include <kandela/version.h>
@@ -39,7 +40,7 @@ static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
     }                                                                                              \
     CALL(name##_default_sized) {                                                                   \
         type filled;                                                                               \
-        kd_##name##_default_sized(ARG(0, &filled), 64);                                            \
+        kd_##name##_default_sized(ARG(0, &filled), sizeof filled);                                 \
         return KD_OK;                                                                              \
     }
 
@@ -152,6 +153,7 @@ CALL(triangles_load) {
 }
 
 #include "tests/api/null_arguments_render.h"
+#include "tests/api/null_ray_scenes.h"
 
 /* `refused`: the positions of the arguments that must not be NULL, one digit each. */
 typedef struct row {
@@ -215,6 +217,28 @@ static const row rows[] = {
     ROW(triangles_download, 3, "0"),
     ROW(triangles_save, 2, "01"),
     ROW(triangles_load, 3, "01"),
+    ROW(ray_query_default, 1, ""),
+    ROW(ray_query_default_sized, 1, ""),
+    ROW(point_query_default, 1, ""),
+    ROW(point_query_default_sized, 1, ""),
+    ROW(ray_scene_open, 1, "0"),
+    ROW(ray_scene_close, 1, ""),
+    ROW(ray_scene_add_geometry, 3, "01"),
+    ROW(ray_scene_set_geometry, 2, "01"),
+    ROW(ray_scene_add_instances, 3, "01"),
+    ROW(ray_scene_set_instances, 2, "01"),
+    ROW(ray_scene_set_transforms, 2, "01"),
+    ROW(ray_scene_set_origin, 2, "01"),
+    ROW(ray_scene_commit, 1, "0"),
+    ROW(ray_scene_describe, 2, ""),
+    ROW(ray_scene_describe_sized, 2, ""),
+    ROW(ray_scene_intersect, 3, "012"),
+    ROW(ray_scene_occluded, 3, "012"),
+    ROW(ray_scene_count, 3, "012"),
+    ROW(ray_scene_first, 4, "012"),
+    ROW(ray_scene_all, 4, "0123"),
+    ROW(ray_scene_closest_point, 3, "012"),
+    ROW(ray_scene_interpolate, 4, "0123"),
     ROW(render_options_default, 1, ""),
     ROW(render_options_default_sized, 1, ""),
     ROW(render_option_count, 0, ""),

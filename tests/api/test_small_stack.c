@@ -8,6 +8,7 @@
 #include "tests/api/small_stack_points.h"
 #include "tests/api/small_stack_scenes.h"
 #include <kandela/machine.h>
+#include <kandela/ray_scenes.h>
 #include <kandela/triangles.h>
 #include <kandela/version.h>
 
@@ -57,6 +58,52 @@ static void cast_arrays(const kd_triangles *tree) {
     OK(kd_triangles_cast(tree, &batch));
 }
 
+/* Queries a scene of many instances of the tree, in two worlds. */
+static void query_ray_scene(const kd_triangles *tree, const kd_ray *rays) {
+    enum { PUT = 200 };
+    static kd_ray_instance instances[PUT];
+    static kd_scene_hit hits[RAYS];
+    static kd_scene_near nearest[PLACES];
+    static uint32_t counts[RAYS];
+    static uint8_t blocked[RAYS];
+    static uint64_t offsets[RAYS + 1];
+    static float out[RAYS];
+    static const double origin[3] = {1, 2, 3};
+    kd_ray_scene *scene = NULL;
+    kd_ray_scene_info info;
+    kd_ray_query query;
+    kd_point_query points;
+    OK(kd_ray_scene_open(&scene, 2));
+    OK(kd_ray_scene_add_geometry(scene, tree, NULL));
+    for (uint32_t i = 0; i < PUT; ++i) {
+        instances[i] = kd_ray_instance_make(0);
+        instances[i].transform[3] = (double)(i % 100);
+        instances[i].transform[7] = i % 2 ? ldexp(1, (int)(i / 10)) : 0;
+        instances[i].world = i % 2;
+    }
+    OK(kd_ray_scene_add_instances(scene, instances, PUT, NULL));
+    OK(kd_ray_scene_set_geometry(scene, 0, tree));
+    OK(kd_ray_scene_set_instances(scene, 0, instances, PUT));
+    OK(kd_ray_scene_set_transforms(scene, 1, instances[1].transform, 1));
+    OK(kd_ray_scene_set_origin(scene, origin));
+    OK(kd_ray_scene_commit(scene));
+    kd_ray_scene_describe(scene, &info);
+    kd_ray_query_default(&query);
+    kd_point_query_default(&points);
+    query.rays = rays;
+    query.count = RAYS;
+    points.points = corners;
+    points.count = PLACES;
+    OK(kd_ray_scene_intersect(scene, &query, hits));
+    OK(kd_ray_scene_interpolate(scene, 0, corners, 1, hits, RAYS, out));
+    OK(kd_ray_scene_occluded(scene, &query, blocked));
+    OK(kd_ray_scene_count(scene, &query, counts));
+    OK(kd_ray_scene_first(scene, &query, 1, hits, counts));
+    OK(kd_ray_scene_all(scene, &query, offsets, hits));
+    OK(kd_ray_scene_closest_point(scene, &points, nearest));
+    kd_ray_scene_close(scene);
+}
+
 static void query_triangles(uint32_t count, const char *builder) {
     kd_triangles *tree = NULL, *read = NULL;
     kd_triangles_options options;
@@ -82,6 +129,7 @@ static void query_triangles(uint32_t count, const char *builder) {
     }
     cast_batch(tree, rays);
     cast_arrays(tree);
+    query_ray_scene(tree, rays);
     OK(kd_triangles_closest_point(tree, corners, PLACES, INFINITY, nearest));
     OK(kd_triangles_winding_number(tree, corners, PLACES, 2, winding));
     OK(kd_triangles_crossings(tree, corners, PLACES, NULL, crossings));
@@ -173,8 +221,9 @@ static void read_name(char name[64], const char *declaration) {
 
 static void test_every_function_is_covered(void **state) {
     (void)state;
-    static const char *const headers[] = {"exchange", "machine", "photons",   "points",
-                                          "render",   "status",  "triangles", "version"};
+    static const char *const headers[] = {"exchange", "machine",    "photons",
+                                          "points",   "ray_scenes", "render",
+                                          "status",   "triangles",  "version"};
     static const char *const sources[] = {"tests/api/test_small_stack.c",
                                           "tests/api/small_stack_points.h",
                                           "tests/api/small_stack_scenes.h"};

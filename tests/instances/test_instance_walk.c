@@ -2,33 +2,9 @@
    copy, bit for bit; and the bounding volume hierarchy satisfies its invariants. */
 #include "accel/instance_walk.h"
 #include "accel/instances.h"
-#include "tests/accel/nasty_rays.h"
+#include "tests/instances/transform_cases.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
-
-/* Transform i: identity, far away, large, small, rotated, mirrored, sheared, flattened, and
-   combinations. */
-static transform transform_of(uint32_t i, float size) {
-    const rng_block r = rng_draw(rng_key_make(7, 1, i), 0, 0);
-    const vec3 u = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
-    transform made = transform_identity(), moved = transform_translate(vec3_scale(u, 4 * size));
-    switch (i % 8) {
-    case 1: moved = transform_translate(vec3_scale(u, 1000 * size)); break;
-    case 2: made = transform_scale(vec3_all(ldexpf(1 + r.value[3], 6))); break;
-    case 3: made = transform_scale(vec3_all(ldexpf(1 + r.value[3], -9))); break;
-    case 4: made = transform_rotate(vec3_add(u, vec3_all(1e-3f)), 360 * (double)r.value[3]); break;
-    case 5: made = transform_scale(vec3_make(-1, 1 + r.value[3], 0.7f)); break;
-    case 6: made.m[0][1] = 3 * (double)r.value[3], made.m[2][0] = -1; break;
-    case 7: made = transform_scale(vec3_make(1, 0x1p-10f, 3)); break;
-    default: break;
-    }
-    if (i == 0) return made;
-    if (i > 8) {
-        const transform turned = transform_rotate(vec3_make(u.y, 1, u.x), 777 * (double)u.z);
-        made = transform_compose(&turned, &made);
-    }
-    return transform_compose(&moved, &made);
-}
 
 typedef struct instance_case {
     triangle_set
@@ -52,7 +28,7 @@ static void open_instances(instance_case *c, case_triangles which) {
         c->shapes[s] = (instanced_shape){.first = s * half, .count = half, .box = box3_empty()};
     box3 box = box3_empty();
     for (uint32_t i = 0; i < PUT; ++i) {
-        const transform transform = transform_of(i, c->two_shapes.size);
+        const transform transform = case_transform(i, c->two_shapes.size);
         assert_int_equal(instance_make(&c->list[i], &transform, i / 3 % 2), KD_OK);
         for (uint32_t t = 0; t < half; ++t) {
             const uint32_t copy = i * half + t, from = c->list[i].shape * half + t;
