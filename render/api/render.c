@@ -96,6 +96,7 @@ static kd_status develop(render_result *out, const film *film, const frame *fram
     memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
     out->samples_done = (int32_t)film_min_samples(film);
     out->picture.samples_per_pixel = out->samples_done;
+    strcpy(out->picture.method, frame->integrator->name);
     out->picture.render_seconds = timing_now() - started;
     out->frame = frame->statistics;
     out->image_hash = image_hash(&out->picture);
@@ -464,8 +465,11 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     static const render_keeping nothing = {.state = NULL};
     const double started = timing_now();
     device device;
+    kd_render_options resolved = *options;
     if (!keeping) keeping = &nothing;
     memset(out, 0, sizeof *out);
+    render_resolve_integrator(&resolved, scene);
+    options = &resolved;
     int32_t crop[4];
     KD_TRY(render_request_check(options, crop));
     if (device_list_count(options->device) > 1)
