@@ -82,6 +82,9 @@ static kd_status header_write(exr_context_t context, const exr_stream *stream, c
         stream, exr_attr_set_int(context, part, "samplesPerPixel", image->samples_per_pixel)));
     KD_TRY(exr_written(
         stream, exr_attr_set_double(context, part, "renderTimeSeconds", image->render_seconds)));
+    if (image->method[0])
+        KD_TRY(
+            exr_written(stream, exr_attr_set_string(context, part, "renderMethod", image->method)));
     const exr_attr_v3d_t origin = {
         .x = image->scene_origin[0], .y = image->scene_origin[1], .z = image->scene_origin[2]};
     if (origin.x != 0 || origin.y != 0 || origin.z != 0)

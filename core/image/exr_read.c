@@ -15,6 +15,7 @@
 #include "core/parallel/parallel.h"
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Clears the flag of deep data in the header of a file of several parts, whose types tell it as
@@ -429,6 +430,8 @@ static void attributes_read(const exr_reader *reader, image *out) {
     exr_attr_m44f_t matrix;
     exr_envmap_t envmap;
     float seconds, aspect;
+    int32_t length;
+    const char *text;
     const exr_const_context_t context = reader->context;
     const int part = reader->choice.part;
     if (exr_attr_get_m44f(context, part, "worldToCamera", &matrix) == EXR_ERR_SUCCESS)
@@ -439,6 +442,8 @@ static void attributes_read(const exr_reader *reader, image *out) {
         out->scene_origin[1] = origin.y;
         out->scene_origin[2] = origin.z;
     }
+    if (exr_attr_get_string(context, part, "renderMethod", &length, &text) == EXR_ERR_SUCCESS)
+        snprintf(out->method, sizeof out->method, "%.*s", (int)length, text);
     out->is_cube = exr_attr_get_envmap(context, part, "envmap", &envmap) == EXR_ERR_SUCCESS &&
                    envmap == EXR_ENVMAP_CUBE;
     if (exr_get_pixel_aspect_ratio(context, part, &aspect) == EXR_ERR_SUCCESS &&

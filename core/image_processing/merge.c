@@ -54,6 +54,7 @@ static kd_status first_take(image *out, const image *first) {
     memcpy(out->world_to_camera, first->world_to_camera, sizeof out->world_to_camera);
     memcpy(out->scene_origin, first->scene_origin, sizeof out->scene_origin);
     memcpy(out->corner, first->corner, sizeof out->corner);
+    memcpy(out->method, first->method, sizeof out->method);
     out->samples_per_pixel = first->samples_per_pixel;
     return KD_OK;
 }

@@ -146,6 +146,7 @@ kd_status image_resize(image *picture, int32_t width, int32_t height) {
     memcpy(made.world_to_camera, picture->world_to_camera, sizeof made.world_to_camera);
     made.samples_per_pixel = picture->samples_per_pixel;
     made.render_seconds = picture->render_seconds;
+    memcpy(made.method, picture->method, sizeof made.method);
     memcpy(made.scene_origin, picture->scene_origin, sizeof made.scene_origin);
     KD_TRY_GOTO(planes_resize(&made, picture, &across, &down));
 done:

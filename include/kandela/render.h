@@ -61,7 +61,8 @@ typedef enum kd_tonemap {
    integrators "photon", "ppm" and "sppm". */
 typedef struct kd_render_options {
     size_t struct_size;
-    char integrator[32];   /* "path", "photon", ...: `kandela info` lists the names */
+    char integrator[32];   /* "auto": the one that suits the scene; else "path", "photon", ...:
+                              `kandela info` lists the names */
     char builder[32];      /* advanced: builder of the triangle tree: "auto", "sweep", ... */
     char device[256];      /* "auto": the first CUDA device if the integrator has CUDA kernels, else
                               the CPU; "cpu"; "cuda:N"; or several: "cuda:0,cuda:1", "cuda:all" */

@@ -139,6 +139,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
     listener listener_out;
     listen_to(&listener_out, progress, context);
     scene_set_cameras(scene->held, &ends[0], &ends[1]);
+    render_resolve_integrator(&taken, scene->held);
     kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &listener_out.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
+#include "render/integrators/integrators.h"
 #include "scenes/mesh/origin.h"
 #include "shaders/bsdf.h"
 #include <math.h>
@@ -11,18 +12,15 @@
 
 static const double cut_share = 0.005; /* fraction of the emitted power that is worth a warning */
 
-/* What the materials and lights of a scene contain. */
-typedef struct scene_traits {
-    bool mirrors;  /* something reflects light in a single direction */
-    bool glass;    /* something refracts light in a single direction */
-    bool receives; /* something scatters light diffusely */
-    bool glossy;   /* metal or glass scatters light around a direction */
-    bool points;   /* some light has no size */
-    bool small;    /* some other light is small */
-} scene_traits;
+/* Metal of at most this roughness casts light that is noisy by path tracing. */
+static const float lens_roughness = 0.4f;
 
 /* Fraction of the diffusely reflected light that a small light receives, seen from far. */
 static const double small_share = 0.03;
+/* The same of lamps so small that even weak mirrors, such as polish, cast noisy light. */
+static const double tiny_share = 0.005;
+/* The same of lamps so large that paths find the light which lenses cast by chance. */
+static const double broad_share = 0.15;
 
 /* Returns true if a part of the light that meets the material is reflected or refracted in a single
    direction. */
@@ -48,6 +46,28 @@ static bool material_is_glossy(const material *made, const principled *layers) {
                      (made->kind == MATERIAL_PRINCIPLED && layers->transmission > 0.5f));
 }
 
+/* Returns true if the material is glass, a mirror, or metal that is smooth or nearly so. */
+static bool material_is_lens(const material *made, const principled *layers) {
+    const bool layered = made->kind == MATERIAL_PRINCIPLED;
+    const bool metal = made->kind == MATERIAL_CONDUCTOR ||
+                       ((layered || made->kind == MATERIAL_PLASTIC) && made->metallic > 0.5f);
+    return made->kind == MATERIAL_MIRROR || made->kind == MATERIAL_GLASS ||
+           (layered && layers->transmission > 0.5f) || (metal && made->roughness <= lens_roughness);
+}
+
+bool scene_has_lenses(const scene_view *scene) {
+    const uint32_t *kinds = scene->mesh.triangle_materials;
+    bool any = false;
+    for (uint32_t i = 0; i < scene->material_count && !any; ++i)
+        any = material_is_lens(scene->materials + i, scene->layers ? scene->layers + i : NULL);
+    for (uint32_t i = 0; any && i < scene->mesh.stored_count; ++i) {
+        const uint32_t kind = kinds ? kinds[i] : 0;
+        if (material_is_lens(scene->materials + kind, scene->layers ? scene->layers + kind : NULL))
+            return true;
+    }
+    return false;
+}
+
 /* Returns true if the environment's light comes from a small solid angle, such as that of the sun:
    1 / integral of p^2, p the density of the directions, is that of the light if it is uniform. */
 static bool environment_is_small(const environment_view *sky) {
@@ -67,16 +87,16 @@ static bool environment_is_small(const environment_view *sky) {
     return sum * small_share * pi > 1;
 }
 
-/* Returns true if triangles of one radiance, which make up a lamp, are small, but emit at least a
-   tenth of the scene's power. */
-static bool lamps_are_small(const scene_view *scene) {
+/* Returns the area of the smallest lamp, the triangles of one radiance, that emits at least a tenth
+   of the scene's power, in units of the scene's cross section; HUGE_VAL if there is none. */
+static double smallest_lamp(const scene_view *scene) {
     enum { LAMPS_MAX = 64 };
     struct {
         vec3 emitted;
         double area, power;
     } lamps[LAMPS_MAX];
     const double radius = (double)scene->environment.scene_radius;
-    double power = 0;
+    double power = 0, smallest = HUGE_VAL;
     int count = 0;
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         const light *lamp = scene->lights + i;
@@ -84,7 +104,7 @@ static bool lamps_are_small(const scene_view *scene) {
         power += (double)lamp->power;
         if (lamp->kind != LIGHT_TRIANGLE) continue;
         while (same < count && !vec3_is_zero(vec3_sub(lamps[same].emitted, lamp->emitted))) ++same;
-        if (same == LAMPS_MAX) return false;
+        if (same == LAMPS_MAX) return small_share; /* too many to tell */
         if (same == count) {
             lamps[count].emitted = lamp->emitted;
             lamps[count].area = lamps[count].power = 0;
@@ -94,13 +114,12 @@ static bool lamps_are_small(const scene_view *scene) {
         lamps[same].power += (double)lamp->power;
     }
     for (int i = 0; i < count; ++i)
-        if (lamps[i].power > 0.1 * power &&
-            lamps[i].area < small_share * (double)KD_PI * radius * radius)
-            return true;
-    return false;
+        if (lamps[i].power > 0.1 * power)
+            smallest = fmin(smallest, lamps[i].area / ((double)KD_PI * radius * radius));
+    return smallest;
 }
 
-static scene_traits traits_of(const scene_view *scene) {
+scene_traits scene_traits_of(const scene_view *scene) {
     scene_traits traits = {.small = false};
     for (uint32_t i = 0; i < scene->material_count; ++i) {
         const material *made = scene->materials + i;
@@ -120,30 +139,35 @@ static scene_traits traits_of(const scene_view *scene) {
             traits.points = true;
     }
     const uint32_t sky = scene->environment.light;
-    traits.small = lamps_are_small(scene) || scene->environment.sun_count > 0 ||
+    const double lamp = smallest_lamp(scene);
+    traits.tiny = lamp < tiny_share;
+    traits.small = lamp < small_share || scene->environment.sun_count > 0 ||
                    (sky != KD_NONE && environment_is_small(&scene->environment));
+    traits.broad = !traits.points && !traits.small && lamp >= broad_share &&
+                   (sky == KD_NONE || scene->environment.texture == KD_NONE);
     return traits;
 }
 
-static void report_caustics(const scene_traits *traits, const integrator *integrator) {
+static void report_caustics(const scene_view *scene, const scene_traits *traits,
+                            const integrator *integrator) {
     const bool all = (integrator->omits & OMITS_ALL_CAUSTICS) != 0;
+    const char *better = integrator_vcm.refuses(scene) ? "photon or sppm" : "vcm";
     if ((!traits->mirrors && !traits->glass) || !traits->receives) return;
     if (all)
         log_message(LOG_INFO,
                     "integrator %s omits caustics, light that mirrors and smooth glass cast on "
-                    "other surfaces; photon, sppm and light show them",
-                    integrator->name);
+                    "other surfaces; use %s",
+                    integrator->name, better);
     else if (traits->points)
         log_message(LOG_INFO,
                     "integrator %s omits the caustics of point, spot and directional lights, which "
-                    "have no size; photon, sppm and light show them, and %s shows those of lights "
-                    "with `radius` or `angle_degrees`",
-                    integrator->name, integrator->name);
+                    "have no size; use %s, or lights with `radius` or `angle_degrees`",
+                    integrator->name, better);
     else if (traits->small && traits->glass)
         log_message(LOG_INFO,
                     "the caustics that a small light casts through glass are noisy with integrator "
-                    "%s; photon or sppm suits this scene",
-                    integrator->name);
+                    "%s; use %s",
+                    integrator->name, better);
 }
 
 /* Returns true if a triangle's light can meet a part of the scene or the camera. */
@@ -188,9 +212,9 @@ static kd_status report_lamps(const scene_view *scene, vec3 eye) {
 
 kd_status omissions_report(const scene_view *scene, const integrator *integrator, vec3 eye) {
     KD_TRY(report_lamps(scene, eye));
-    const scene_traits traits = traits_of(scene);
+    const scene_traits traits = scene_traits_of(scene);
     if (integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS))
-        report_caustics(&traits, integrator);
+        report_caustics(scene, &traits, integrator);
     if ((integrator->omits & OMITS_GLOSSY) != 0 && traits.glossy)
         log_message(
             LOG_INFO,
@@ -203,7 +227,7 @@ kd_status omissions_report(const scene_view *scene, const integrator *integrator
     if (mirrors || glass || sky)
         log_message(LOG_WARNING,
                     "integrator %s cannot show %s%s%s%s%s to the camera, only the light cast from "
-                    "there on other surfaces; use path, photon or sppm",
+                    "there on other surfaces; use path or vcm",
                     integrator->name, mirrors ? "mirror reflections" : "",
                     mirrors && glass ? (sky ? ", " : " and ") : "", glass ? "smooth glass" : "",
                     (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");

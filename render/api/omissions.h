@@ -3,6 +3,22 @@
 #define KD_RENDER_API_OMISSIONS_H
 #include "render/frame/integrator.h"
 
+/* What the materials and lights of a scene contain. */
+typedef struct scene_traits {
+    bool mirrors;  /* something reflects light in a single direction */
+    bool glass;    /* something refracts light in a single direction */
+    bool receives; /* something scatters light diffusely */
+    bool glossy;   /* metal or glass scatters light around a direction */
+    bool points;   /* some light has no size */
+    bool tiny;     /* some lamp is almost a point */
+    bool small;    /* some other light is small */
+    bool broad;    /* all light comes from an even sky or from lamps that are large */
+} scene_traits;
+
+scene_traits scene_traits_of(const scene_view *scene);
+/* Returns true if some triangle is glass, a mirror, or metal that is smooth or nearly so. */
+bool scene_has_lenses(const scene_view *scene);
+
 /* Logs one line for each kind of light that the scene has and the integrator cannot show
    (integrator.omits), and for a lamp that faces away from the scene and from the camera at `eye`.
  */

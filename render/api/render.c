@@ -462,8 +462,11 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     static const render_keeping nothing = {.state = NULL};
     const double started = timing_now();
     device device;
+    kd_render_options resolved = *options;
     if (!keeping) keeping = &nothing;
     memset(out, 0, sizeof *out);
+    render_resolve_integrator(&resolved, scene);
+    options = &resolved;
     int32_t crop[4];
     KD_TRY(render_request_check(options, crop));
     if (device_list_count(options->device) > 1)

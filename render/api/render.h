@@ -96,6 +96,8 @@ typedef struct render_keeping {
     ranks *comm;
 } render_keeping;
 
+/* Replaces the integrator "auto" by the one that suits the scene, and logs it with the reason. */
+void render_resolve_integrator(kd_render_options *options, const scene *scene);
 /* Selects the device to render on. "auto" is the first CUDA device if there is one and the
    integrator supports it, otherwise the CPU. */
 kd_status render_choose_device(device *out, const kd_render_options *options);

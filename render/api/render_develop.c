@@ -36,6 +36,7 @@ kd_status render_develop(render_result *out, const film *film, const frame *fram
     memcpy(out->picture.scene_origin, frame->scene->origin, sizeof out->picture.scene_origin);
     out->samples_done = (int32_t)film_min_samples(film);
     out->picture.samples_per_pixel = out->samples_done;
+    strcpy(out->picture.method, frame->integrator->name);
     out->picture.render_seconds = timing_now() - started;
     out->frame = frame->statistics;
     out->image_hash = image_hash(&out->picture);

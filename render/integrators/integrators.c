@@ -2,6 +2,7 @@
    `ao`. */
 #include "render/integrators/integrators.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "render/frame/waves.h"
 #include "render/integrators/pixel_methods.h"
 
@@ -10,6 +11,7 @@ extern const integrator *const integrators_rows[];
 const integrator *const integrators_rows[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
 
 const integrator *integrator_find(const char *name) {
+    if (name_is_auto(name)) return &integrator_path;
     for (const integrator *const *row = integrators; *row; ++row)
         if (strcmp((*row)->name, name) == 0) return *row;
     return NULL;

@@ -13,8 +13,10 @@ extern "C" {
 INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
 #undef INTEGRATOR_DECLARE
 
-extern const integrator *const *integrators;         /* terminated by NULL */
-const integrator *integrator_find(const char *name); /* NULL if no integrator has that name */
+extern const integrator *const *integrators; /* terminated by NULL */
+/* NULL if no integrator has that name. "auto", which render_resolve_integrator replaces once the
+   scene is known, is `path`. */
+const integrator *integrator_find(const char *name);
 
 /* Launches on a CUDA device (integrator.launch), defined in the .cu files of this directory. A row
    refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of them. */

@@ -173,17 +173,14 @@ static kd_status reserve_sums(vcm_state *state, const frame *frame) {
     return KD_OK;
 }
 
-static kd_status check_scene(const scene_view *scene) {
+static const char *vcm_refuses(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->light_count; ++i)
-        KD_REQUIRE(scene->lights[i].kind != LIGHT_DIRECTIONAL || !(scene->lights[i].area > 0),
-                   KD_ERROR_USAGE,
-                   "vcm does not support `angle_degrees` of directional lights; choose another "
-                   "integrator, such as path");
+        if (scene->lights[i].kind == LIGHT_DIRECTIONAL && scene->lights[i].area > 0)
+            return "vcm does not support `angle_degrees` of directional lights";
     for (uint32_t i = 0; i < scene->material_count; ++i)
-        KD_REQUIRE(!(scene->materials[i].flags & MATERIAL_HIDDEN), KD_ERROR_USAGE,
-                   "vcm does not support `camera_visible`: false; choose another integrator, such "
-                   "as path");
-    return KD_OK;
+        if (scene->materials[i].flags & MATERIAL_HIDDEN)
+            return "vcm does not support `camera_visible`: false";
+    return NULL;
 }
 
 static kd_status vcm_prepare(frame *prepared) {
@@ -191,7 +188,8 @@ static kd_status vcm_prepare(frame *prepared) {
     const scene_view *scene = prepared->scene;
     kd_status status = KD_OK;
     vcm_state *state = NULL;
-    KD_TRY(check_scene(scene));
+    const char *refused = vcm_refuses(scene);
+    KD_REQUIRE(!refused, KD_ERROR_USAGE, "%s; choose another integrator, such as path", refused);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     set_view(state, prepared);
@@ -488,4 +486,5 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .launch = KD_IF_CUDA(vcm_launch),
                                    .passes_are_samples = true,
                                    .depth_probe = &integrator_path,
+                                   .refuses = vcm_refuses,
                                    .state_bytes = vcm_bytes};

@@ -43,6 +43,10 @@ static const char *builder_choice(int index) {
     return NULL;
 }
 
+static const char *integrator_choice(int index) {
+    return index == 0 ? "auto" : integrator_name(index - 1);
+}
+
 static const char *lookup_choice(int index) {
     return index == 0 ? "auto" : photon_lookup_name(index - 1);
 }
@@ -53,8 +57,9 @@ static const char *switch_choice(int index) {
 }
 
 const option_row render_method_rows[] = {
-    {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "path", DAILY,
-     .choice = integrator_name, .help = "rendering method"},
+    {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "auto", DAILY,
+     .choice = integrator_choice,
+     .help = "rendering method; auto: vcm for scenes with glass or mirrors, else path"},
     {OPTION("channel", OPTION_NAME, channel), .argument = "NAME", .initial = "normals",
      .choice = debug_channel_name, .help = "quantity shown by the integrator debug"},
     {OPTION("spp", OPTION_INT32, spp), .argument = "N", .initial = "64", .minimum = 1,

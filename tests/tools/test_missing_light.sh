@@ -104,7 +104,7 @@ done
 
 # Caustics of a small lamp through glass, and of the sun in a sky.
 lamp='"lights": [{"kind": "area", "corner": [-0.05, 2, 0.05], "edge_u": [0.1, 0, 0], "edge_v": [0, 0, -0.1], "power": 10}]'
-said='the caustics that a small light casts through glass are noisy with integrator path; photon or sppm suits this scene'
+said='the caustics that a small light casts through glass are noisy with integrator path; use vcm'
 scene small "$floor, $(ball '"kind": "glass"')" "$lamp"
 render small --integrator path
 expect_says err "$said"
@@ -156,6 +156,30 @@ for method in vcm light; do
     expect_exit 2 "$program" render unseen.json --resolution 8x8 --integrator "$method" --device cpu -o out.pfm
     expect_says err 'does not support `camera_visible`: false'
 done
+
+# Without --integrator, a scene gets the one that suits it, and a line says why if it has glass or mirrors.
+render panel
+expect_says err 'integrator vcm: some surfaces are glass, mirrors or smooth metal'
+expect_says err 'vcm on '
+expect_true "the statistics name vcm" grep -q '"integrator":.*"vcm"' stats.json
+expect_silent caustics
+expect_silent passes
+render panel --quick
+expect_says err 'vcm on '
+render rough
+expect_says err 'path on '
+expect_silent 'integrator path:'
+render disc
+expect_silent 'integrator path:'
+scene disc "$floor, $(ball '"kind": "glass"')" \
+    '"lights": [{"kind": "directional", "direction": [0, -1, 0], "irradiance": 3, "angle_degrees": 5}]'
+render disc
+expect_says err 'integrator path: vcm does not support `angle_degrees`'
+render panel --spp 2 --save-every 0
+render panel --spp 3 --resume
+cp out.pfm resumed.pfm
+render panel --spp 3 --integrator vcm
+expect_true "a resumed picture has the bits of vcm" cmp out.pfm resumed.pfm
 
 # Scenes of the project: their own integrator shows everything, and none of their light is cut.
 for one in cornell_caustic cornell_fog prism; do

@@ -185,6 +185,7 @@ static kd_status set_options(rendering *work, const option_line *line,
     render_values_place(&work->comm, &values->render, line);
     parallel_set_threads(values->render.threads);
     scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
+    render_resolve_integrator(&values->render, work->loaded);
     return KD_OK;
 }
 

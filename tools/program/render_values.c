@@ -175,11 +175,12 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     if (full->width != quick->width || full->height != quick->height)
         snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
                  full->width, full->height);
-    if (integrator_find(full->integrator)->pass)
+    const integrator *method = integrator_find(full->integrator);
+    if (method->pass && !method->passes_are_samples)
         add_reduced(text, sizeof text, (uint64_t)full->passes, (uint64_t)quick->passes, "passes");
     else
         add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
-    if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
+    if (integrator_maps(method, full) != MAPS_NONE) {
         add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
         add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
                     "caustic photons");

@@ -1,0 +1,51 @@
+/* Chooses the integrator of a rendering whose options leave it open. */
+#include "core/names.h"
+#include "core/status.h"
+#include "render/api/omissions.h"
+#include "render/api/render.h"
+#include "render/frame/catcher.h"
+#include "render/integrators/integrators.h"
+#include "scenes/assembly/look.h"
+
+/* Copies of instances, which vcm needs, may take as many bytes. */
+static const uint64_t copies_limit = (uint64_t)1 << 30;
+
+static bool box_contains(box3 box, vec3 point) {
+    for (int i = 0; i < 3; ++i)
+        if (vec3_axis(point, i) < vec3_axis(box.lo, i) ||
+            vec3_axis(point, i) > vec3_axis(box.hi, i))
+            return false;
+    return true;
+}
+
+/* Returns why vcm does not suit a scene with lenses; NULL: it does. */
+static const char *unsuited(const scene *scene, const scene_view *view, const scene_traits *traits,
+                            const kd_render_options *options) {
+    /* inside, the light may come through a window only */
+    if (traits->broad && !box_contains(view->box, scene_camera(scene).eye))
+        return "its lights are so large that vcm brings nothing";
+    if (look_fits_camera(scene, options)) return "vcm shows no ground";
+    if (options->clamp > 0) return "vcm does not support --clamp";
+    if (scene_instance_count(scene) > 0 && scene_copies_bytes(scene) > copies_limit)
+        return "vcm needs copies of the instances";
+    if (catcher_exists(view)) return "vcm does not support shadow catchers";
+    return integrator_vcm.refuses(view);
+}
+
+void render_resolve_integrator(kd_render_options *options, const scene *scene) {
+    if (!name_is_auto(options->integrator)) return;
+    const scene_view view = scene_get_view(scene);
+    const scene_traits traits = scene_traits_of(&view);
+    const bool lenses = scene_has_lenses(&view);
+    /* caustics that path does not find, or hardly ever */
+    const bool omitted =
+        (traits.points || traits.tiny) && (traits.mirrors || traits.glass) && traits.receives;
+    const char *reason = lenses || omitted ? unsuited(scene, &view, &traits, options)
+                                           : "no surface is glass, a mirror or smooth metal";
+    strcpy(options->integrator, reason ? "path" : "vcm");
+    if (!reason)
+        reason = lenses ? "some surfaces are glass, mirrors or smooth metal"
+                        : "a light of little or no size shines on smooth surfaces";
+    log_message(lenses || omitted ? LOG_INFO : LOG_DETAIL, "integrator %s: %s", options->integrator,
+                reason);
+}

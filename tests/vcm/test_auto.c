@@ -1,0 +1,129 @@
+/* The integrator auto: which one it chooses, and that the choice is what renders. */
+#include "core/image/formats.h"
+#include "render/api/render.h"
+#include "scenes/assembly/scene.h"
+#include "test.h"
+#include <stdio.h>
+
+static scene *room(kd_render_options *options, const char *materials, const char *more) {
+    char text[2048];
+    scene *parsed = NULL;
+    kd_render_options_default(options);
+    const int length = snprintf(
+        text, sizeof text,
+        "{\"kandela\": 1, \"materials\": {\"lamp\": {\"emission\": 9}, \"white\": {}, %s}, "
+        "\"meshes\": [{\"quad\": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]], "
+        "\"material\": \"white\"}, "
+        "{\"quad\": [[-0.2, 2, -0.2], [0.2, 2, -0.2], [0.2, 2, 0.2], [-0.2, 2, 0.2]], "
+        "\"material\": \"lamp\"}, "
+        "{\"box\": {\"lo\": [-0.3, 0.2, -0.3], \"hi\": [0.3, 0.8, 0.3]}, \"material\": \"made\"}"
+        "]%s}",
+        materials, more);
+    assert_in_range(length, 1, sizeof text - 1);
+    assert_int_equal(
+        scene_parse_instanced(&parsed, text, (uint64_t)length, NULL, NULL, 0, options, NULL),
+        KD_OK);
+    return parsed;
+}
+
+static void test_choices(void **context) {
+    (void)context;
+    static const struct {
+        const char *materials, *more, *chosen;
+    } cases[] = {
+        {"\"made\": {}", "", "path"},
+        {"\"made\": {}, \"unused\": {\"kind\": \"glass\"}", "", "path"},
+        {"\"made\": {\"kind\": \"plastic\"}", "", "path"},
+        {"\"made\": {\"kind\": \"principled\", \"coat\": 1, \"roughness\": 0.5}", "", "path"},
+        {"\"made\": {\"kind\": \"plastic\"}",
+         ", \"lights\": [{\"kind\": \"point\", \"position\": [0, 1, 1], \"intensity\": 1}]", "vcm"},
+        {"\"made\": {\"kind\": \"plastic\"}",
+         ", \"lights\": [{\"kind\": \"area\", \"corner\": [0, 1.9, 0], \"edge_u\": [0.1, 0, 0], "
+         "\"edge_v\": [0, 0, 0.1], \"power\": 99}]",
+         "vcm"},
+        {"\"made\": {\"kind\": \"conductor\", \"roughness\": 0.6}", "", "path"},
+        {"\"made\": {\"kind\": \"conductor\", \"roughness\": 0.3}", "", "vcm"},
+        {"\"made\": {\"kind\": \"principled\", \"metallic\": 1, \"roughness\": 0}", "", "vcm"},
+        {"\"made\": {\"kind\": \"mirror\"}", "", "vcm"},
+        {"\"made\": {\"kind\": \"glass\"}", "", "vcm"},
+        {"\"made\": {\"kind\": \"glass\", \"roughness\": 0.6}", "", "vcm"},
+        {"\"made\": {\"kind\": \"glass\"}",
+         ", \"lights\": [{\"kind\": \"directional\", \"direction\": [0, -1, 0], "
+         "\"angle_degrees\": 1}]",
+         "path"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"environment\": {\"radiance\": 9}", "path"},
+        {"\"made\": {\"kind\": \"glass\"}",
+         ", \"environment\": {\"radiance\": 9}, \"camera\": {\"eye\": [0, 1, 0.9], "
+         "\"look_at\": [0, 0, 0]}",
+         "vcm"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "path"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"integrator\": \"path\"}", "path"},
+        {"\"made\": {}", ", \"render\": {\"integrator\": \"vcm\"}", "vcm"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        kd_render_options options;
+        scene *made = room(&options, cases[i].materials, cases[i].more);
+        render_resolve_integrator(&options, made);
+        if (strcmp(options.integrator, cases[i].chosen) != 0)
+            fail_msg("%s%s: %s, expected %s", cases[i].materials, cases[i].more, options.integrator,
+                     cases[i].chosen);
+        scene_close(made);
+    }
+}
+
+/* A bare mesh has the ground of its look, which vcm does not show. */
+static void test_bare_mesh(void **context) {
+    (void)context;
+    kd_render_options options;
+    scene *made = NULL;
+    kd_render_options_default(&options);
+    FILE *file = fopen("glass.mtl", "w");
+    assert_non_null(file);
+    fputs("newmtl glass\nillum 7\nNi 1.5\nTf 1 1 1\nd 0.1\n", file);
+    fclose(file);
+    file = fopen("glass.obj", "w");
+    assert_non_null(file);
+    fputs("mtllib glass.mtl\nusemtl glass\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+          "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n",
+          file);
+    fclose(file);
+    assert_int_equal(scene_open_instanced(&made, "glass.obj", NULL, &options, NULL), KD_OK);
+    render_resolve_integrator(&options, made);
+    assert_string_equal(options.integrator, "path");
+    scene_close(made);
+}
+
+static void test_rendering(void **context) {
+    (void)context;
+    kd_render_options options;
+    scene *made = room(&options, "\"made\": {\"kind\": \"glass\"}", "");
+    render_result by_auto, by_name;
+    image read;
+    options.width = options.height = 8;
+    options.spp = 2;
+    assert_string_equal(options.integrator, "auto");
+    assert_int_equal(render_run(&by_auto, made, &options, NULL), KD_OK);
+    assert_string_equal(options.integrator, "auto");
+    strcpy(options.integrator, "vcm");
+    assert_int_equal(render_run(&by_name, made, &options, NULL), KD_OK);
+    assert_int_equal(by_auto.image_hash, by_name.image_hash);
+    assert_string_equal(by_auto.picture.method, "vcm");
+    if (image_format_find("auto.exr")) {
+        assert_int_equal(image_write(&by_auto.picture, "auto.exr", NULL), KD_OK);
+        assert_int_equal(image_read(&read, "auto.exr"), KD_OK);
+        assert_string_equal(read.method, "vcm");
+        image_close(&read);
+    }
+    render_close(&by_auto);
+    render_close(&by_name);
+    scene_close(made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_bare_mesh),
+        cmocka_unit_test(test_rendering),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
