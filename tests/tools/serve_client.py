@@ -157,6 +157,10 @@ def check_camera(session):
     assert (width, height, components) == (12, 8, 3) and values[:3] == second[:3]
     depth = session.picture("depth")
     assert depth[2] == 1 and any(map(math.isfinite, depth[3]))
+    assert session.get("/api/file?kind=png")[:4] == b"\x89PNG"
+    assert session.ask("/api/file?kind=../picture.png")[0] == 400
+    saved = json.loads(session.get("/api/file?kind=scene"))
+    assert saved["camera"] == state["camera"] and saved["render"]["spp"] == 4
     session.post("/api/settings", {"spp": 2})
     assert session.state()["passes"] == 2
 
