@@ -61,6 +61,8 @@ kd_version_packaged(version assimp)
 kd_part(KD_ASSIMP_BUILT assimp BSD-3-Clause https://github.com/assimp/assimp "shared library of kandela-import alone" "${version}")
 kd_part(KD_DRACO_BUILT Draco Apache-2.0 https://github.com/google/draco "library of kandela-import alone" "")
 kd_part(KD_MPI_BUILT MPI BSD-3-Clause https://www.open-mpi.org "shared library of kandela-mpi.so alone" "${MPI_C_VERSION}")
+kd_version_packaged(version libmicrohttpd)
+kd_part(KD_MICROHTTPD_BUILT libmicrohttpd LGPL-2.1-or-later https://www.gnu.org/software/libmicrohttpd "shared library of kandela-serve.so alone" "${version}")
 kd_part(KD_CUDA_BUILT CUDA-runtime LicenseRef-NVIDIA-CUDA-EULA https://developer.nvidia.com/cuda-toolkit "static library; CUB's headers" "${CMAKE_CUDA_COMPILER_VERSION}")
 kd_part(KD_PYTHON nanobind BSD-3-Clause https://github.com/wjakob/nanobind "static library of the Python module alone" "${nanobind_VERSION}")
 

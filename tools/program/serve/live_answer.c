@@ -38,7 +38,10 @@ static void answer_error(serve_answer *out, unsigned code, const char *message) 
 }
 
 static void answer_done(serve_answer *out) {
-    answer_text(out, 200, "application/json", strdup("{}"));
+    out->code = 200;
+    out->type = "application/json";
+    out->bytes = "{}";
+    out->count = 2;
 }
 
 static void answer_picture(serve_answer *out, live_picture *picture) {
@@ -193,9 +196,7 @@ static void get_state(live_session *live, const serve_request *request, serve_an
 static void get_file(live_session *live, const serve_request *request, serve_answer *out) {
     static const struct {
         const char *kind, *type, *name;
-    } kinds[] = {{"png", "image/png", "picture.png"},
-                 {"exr", "image/x-exr", "picture.exr"},
-                 {"scene", "application/json", "camera.json"}};
+    } kinds[] = {{"png", "image/png", "picture.png"}, {"exr", "image/x-exr", "picture.exr"}};
     const char *kind = request->argument(request->connection, "kind");
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; ++i) {
         if (strcmp(kind, kinds[i].kind) != 0) continue;
@@ -205,7 +206,15 @@ static void get_file(live_session *live, const serve_request *request, serve_ans
         if (out->code == 200) out->attachment = kinds[i].name;
         return;
     }
-    answer_error(out, 400, "kind: expected png, exr or scene");
+    if (!kind || strcmp(kind, "scene") != 0) {
+        answer_error(out, 400, "kind: expected png, exr or scene");
+        return;
+    }
+    pthread_mutex_lock(&live->lock);
+    char *text = live_scene_print(live);
+    pthread_mutex_unlock(&live->lock);
+    answer_text(out, 200, "application/json", text);
+    out->attachment = "camera.json";
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -254,6 +263,11 @@ static void wait_seconds(live_session *live, double seconds) {
     pthread_cond_timedwait(&live->changed, &live->lock, &at);
 }
 
+static char *copied(const char *text) {
+    char *made = (char *)malloc(strlen(text) + 1);
+    return made ? strcpy(made, text) : NULL;
+}
+
 /* Waits for a new state, with the lock, and prints it; a comment after BEAT_SECONDS. Returns NULL
    at the end. */
 static char *next_event(event_stream *stream) {
@@ -264,7 +278,7 @@ static char *next_event(event_stream *stream) {
         const bool changed = !stream->began || of->version != stream->version;
         if (of->closing && !changed) return NULL;
         if (changed && (of->closing || now >= stream->next)) break;
-        if (now >= beat) return strdup(":\n\n");
+        if (now >= beat) return copied(":\n\n");
         wait_seconds(of, changed ? stream->next - now : beat - now);
     }
     stream->began = true;

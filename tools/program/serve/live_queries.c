@@ -371,8 +371,44 @@ void live_query_save(live_query *query, live_session *live, const render_moment 
     status_clear();
 }
 
+/* Reads a file into memory from malloc; NULL on failure. */
+static void *read_file(const char *path, size_t *count) {
+    FILE *file = fopen(path, "rb");
+    void *bytes = NULL;
+    *count = 0;
+    if (!file) return NULL;
+    const long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (size > 0 && fseek(file, 0, SEEK_SET) == 0) bytes = malloc((size_t)size);
+    if (bytes) *count = fread(bytes, 1, (size_t)size, file);
+    fclose(file);
+    return bytes;
+}
+
+static kd_status write_picture(const render_moment *now, const char *path) {
+    const kd_render_options *options = now->frame->options;
+    const image_encoding encoding = {.exposure = options->exposure,
+                                     .tonemap = options->tonemap,
+                                     .background = now->out->background};
+    KD_TRY(develop(now));
+    const kd_status status = finish_write(&now->out->picture, path, &encoding, &now->out->finish);
+    image_close(&now->out->picture);
+    return status;
+}
+
+/* The formats write files, so the picture passes through a temporary one. */
 void live_query_file(live_query *query, live_session *live, const render_moment *now) {
-    (void)live;
-    (void)now;
-    fail(query, 501, "downloads are not available yet; start with -o FILE to save");
+    char folder[SERVE_FOLDER], path[SERVE_FOLDER + 48];
+    size_t count = 0;
+    if (!live->calls->folder_open(folder)) {
+        fail(query, 500, "cannot create a temporary folder in /tmp");
+        return;
+    }
+    snprintf(path, sizeof path, "%s/picture.%s", folder, query->name);
+    const kd_status status = write_picture(now, path);
+    void *bytes = status == KD_OK ? read_file(path, &count) : NULL;
+    finish(query, bytes, count);
+    if (status != KD_OK) fail(query, 500, kd_last_error());
+    status_clear();
+    remove(path);
+    live->calls->folder_close(folder);
 }

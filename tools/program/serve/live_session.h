@@ -120,6 +120,8 @@ const char *live_channel_name(int channel);
 
 /* live_state.c: returns the state as JSON from malloc; NULL: out of memory. With the lock. */
 char *live_state_print(const live_session *live, bool owner);
+/* The same for camera and settings, as keys of a scene description. */
+char *live_scene_print(const live_session *live);
 
 /* live_answer.c */
 void live_answer(void *context, const serve_request *request, serve_answer *out);

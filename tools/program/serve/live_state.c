@@ -26,13 +26,10 @@ static void label_of(char out[40], const option_row *row) {
     if (*out >= 'a' && *out <= 'z') *out = (char)(*out - 'a' + 'A');
 }
 
-static void add_value(cJSON *to, const option_row *row, const char *text) {
-    if (row->kind == OPTION_FLAG)
-        cJSON_AddBoolToObject(to, "value", strcmp(text, "on") == 0);
-    else if (row->kind == OPTION_NAME || row->kind == OPTION_CHOICE)
-        cJSON_AddStringToObject(to, "value", text);
-    else
-        cJSON_AddNumberToObject(to, "value", strtod(text, NULL));
+static cJSON *value_of(const option_row *row, const char *text) {
+    if (row->kind == OPTION_FLAG) return cJSON_CreateBool(strcmp(text, "on") == 0);
+    if (row->kind == OPTION_NAME || row->kind == OPTION_CHOICE) return cJSON_CreateString(text);
+    return cJSON_CreateNumber(strtod(text, NULL));
 }
 
 static void add_setting(cJSON *list, const option_row *row, const kd_render_options *options) {
@@ -50,7 +47,7 @@ static void add_setting(cJSON *list, const option_row *row, const kd_render_opti
                             : named                  ? "choice"
                             : real                   ? "number"
                                                      : "integer");
-    add_value(object, row, text);
+    cJSON_AddItemToObject(object, "value", value_of(row, text));
     if (!named && row->kind != OPTION_FLAG && (row->minimum != 0 || row->maximum != 0)) {
         cJSON_AddNumberToObject(object, "min", row->minimum);
         if (isfinite(row->maximum)) cJSON_AddNumberToObject(object, "max", row->maximum);
@@ -123,6 +120,21 @@ char *live_state_print(const live_session *live, bool owner) {
     cJSON_AddNumberToObject(root, "tree_levels", state->tree_levels);
     add_lists(root, live);
     char *text = cJSON_PrintUnformatted(root);
+    cJSON_Delete(root);
+    return text;
+}
+
+char *live_scene_print(const live_session *live) {
+    cJSON *root = cJSON_CreateObject();
+    add_camera(root, &live->state.camera);
+    cJSON *render = cJSON_AddObjectToObject(root, "render");
+    for (const option_row *row = NULL; (row = live_setting_next(row));) {
+        char key[32], text[OPTION_TEXT_BYTES];
+        option_key(key, sizeof key, row);
+        option_print(text, sizeof text, row, (const char *)&live->expected + row->offset);
+        cJSON_AddItemToObject(render, key, value_of(row, text));
+    }
+    char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;
 }

@@ -242,5 +242,15 @@ static bool fill_random(void *out, size_t bytes) {
     return getrandom(out, bytes, 0) == (ssize_t)bytes;
 }
 
+static bool open_folder(char path[SERVE_FOLDER]) {
+    snprintf(path, SERVE_FOLDER, "/tmp/kandela-XXXXXX");
+    return mkdtemp(path) != NULL;
+}
+
+static void close_folder(const char *path) {
+    rmdir(path);
+}
+
 __attribute__((visibility("default"))) extern const serve_calls kandela_serve_calls;
-const serve_calls kandela_serve_calls = {SERVE_VERSION, open_server, close_server, fill_random};
+const serve_calls kandela_serve_calls = {SERVE_VERSION, open_server, close_server,
+                                         fill_random,   open_folder, close_folder};

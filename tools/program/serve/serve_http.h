@@ -15,7 +15,8 @@ enum {
     SERVE_BODY_MAX = 1 << 16,    /* bytes of a request's body */
     SERVE_CONNECTIONS_MAX = 128, /* at a time; further ones are closed */
     SERVE_IDLE_SECONDS = 30,     /* after which a silent connection is closed */
-    SERVE_REASON = 256           /* bytes of a message */
+    SERVE_REASON = 256,          /* bytes of a message */
+    SERVE_FOLDER = 64            /* bytes of a temporary folder's path */
 };
 
 typedef struct serve_request {
@@ -57,6 +58,10 @@ typedef struct serve_calls {
                   char reason[SERVE_REASON]);
     void (*close)(void *server);             /* waits for all connections to end */
     bool (*random)(void *out, size_t bytes); /* for secrets */
+    /* Creates an empty folder that no other user can access, and removes it when it is empty
+       again. */
+    bool (*folder_open)(char path[SERVE_FOLDER]);
+    void (*folder_close)(const char *path);
 } serve_calls;
 
 #endif

@@ -1,0 +1,278 @@
+"""usage: serve_client.py PROGRAM SCENE
+
+Clients of the live view (test_serve.sh): starts PROGRAM and checks its answers.
+"""
+
+import json
+import math
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+PROGRAM, SCENE = sys.argv[1:]
+SMALL = ["--resolution", "48x32", "--spp", "4", "--threads", "2", "--look", "plain", "--device", "cpu"]
+PATIENCE = 120  # seconds, for slow machines
+
+
+class Session:
+    """A running program with a live view."""
+
+    def __init__(self, *arguments):
+        self.program = subprocess.Popen([PROGRAM, *arguments, "--serve=0", "--quiet"], stdout=subprocess.PIPE, text=True)
+        line = self.program.stdout.readline()
+        found = re.match(r"live view: http://127\.0\.0\.1:(\d+)/\?token=(\w{32}) \(viewers: http.*token=(\w{32})\)$", line)
+        assert found, line
+        self.port, (self.owner, self.viewer) = int(found.group(1)), found.groups()[1:]
+
+    def ask(self, path, body=None, token=None, method=None, **headers):
+        """Return the status and the content of an answer."""
+        headers["X-Kandela-Token"] = self.owner if token is None else token
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as answer:
+            return answer.code, answer.read()
+
+    def get(self, path):
+        status, content = self.ask(path)
+        assert status == 200, (path, status, content)
+        return content
+
+    def state(self):
+        return json.loads(self.get("/api/state"))
+
+    def post(self, path, body):
+        """Change something, and wait for the picture that it begins."""
+        before = self.state()["generation"]
+        status, content = self.ask(path, body)
+        assert status == 200, (path, status, content)
+        return self.wait(lambda state: state["generation"] > before and state["status"] == "done")
+
+    def wait(self, condition):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            state = self.state()
+            if condition(state):
+                return state
+            time.sleep(0.02)
+        raise AssertionError(f"still {state['status']} at {state['spp']} samples per pixel")
+
+    def picture(self, channel="beauty", scale=1):
+        content = self.get(f"/api/picture?channel={channel}&scale={scale}")
+        width, height, components, _ = struct.unpack_from("<4I", content)
+        values = struct.unpack_from(f"<{width * height * components}e", content, 16)
+        assert len(content) == 16 + 2 * len(values)
+        return width, height, components, values
+
+    def end(self):
+        self.program.send_signal(signal.SIGINT)
+        return self.program.wait(timeout=PATIENCE)
+
+
+def render(*arguments):
+    """Return the size and the values of a picture that is rendered without a live view."""
+    subprocess.run([PROGRAM, "render", SCENE, *SMALL, *arguments, "-o", "direct.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    with open("direct.pfm", "rb") as file:
+        content = file.read()
+    kind, size, scale = content.split(b"\n", 3)[:3]
+    assert kind == b"PF" and float(scale) < 0
+    width, height = map(int, size.split())
+    values = struct.unpack(f"<{3 * width * height}f", content[-12 * width * height :])
+    rows = [values[3 * width * y : 3 * width * (y + 1)] for y in range(height)]
+    return width, height, [value for row in reversed(rows) for value in row]
+
+
+def half(value):
+    return struct.unpack("<e", struct.pack("<e", value))[0]
+
+
+def check_same(session, *arguments):
+    width, height, values = render(*arguments)
+    seen = session.picture()
+    assert seen[:3] == (width, height, 3)
+    assert seen[3] == tuple(map(half, values)), "the picture is that of kandela render"
+    return seen[3]
+
+
+def check_access(session):
+    assert session.ask("/", token="")[0] == 403
+    assert session.ask("/api/state", token="0" * 32)[0] == 403
+    assert session.ask("/api/state", token=session.viewer)[0] == 200
+    assert session.ask("/api/state", Host="example.org")[0] == 403
+    assert session.ask("/api/state", Host="localhost:1234")[0] == 200, "a forwarded port"
+    assert session.ask("/api/state", Origin="http://example.org")[0] == 403
+    assert session.ask("/api/state", Origin=f"http://127.0.0.1:{session.port}")[0] == 200
+    assert session.ask("/api/camera", {}, token=session.viewer)[0] == 403
+    assert session.ask("/api/nothing")[0] == 404
+    assert session.ask("/../../etc/passwd")[0] == 404
+    assert session.ask("/api/camera")[0] == 405
+    assert session.ask("/api/state", {})[0] == 405
+    assert session.ask("/api/state", method="DELETE")[0] == 405
+    assert b"<html" in session.ask("/")[1]
+    assert json.loads(session.ask("/api/state", token=session.viewer)[1])["owner"] is False
+    for path, body in (
+        ("/api/camera", b"{"),
+        ("/api/camera", [1]),
+        ("/api/camera", {"eye": [1, 2]}),
+        ("/api/camera", {"eye": "here"}),
+        ("/api/camera", {"eye": [1e39, 0, 0]}),
+        ("/api/camera", {"up": [0, 0, 0]}),
+        ("/api/camera", {"fov": 0}),
+        ("/api/camera", {"colour": 1}),
+        ("/api/settings", {"spp": 0}),
+        ("/api/settings", {"spp": 1.5}),
+        ("/api/settings", {"integrator": "none"}),
+        ("/api/settings", {"photon_map": "/etc/passwd"}),
+        ("/api/settings", {"output": "there.png"}),
+        ("/api/control", {"action": "stop"}),
+    ):
+        status, content = session.ask(path, body)
+        assert status == 400 and json.loads(content)["error"], (path, body, status, content)
+    try:
+        assert session.ask("/api/camera", b" " * 70000)[0] == 413
+    except urllib.error.URLError:
+        pass  # closed while the body was being sent
+
+
+def check_camera(session):
+    state = session.wait(lambda state: state["status"] == "done")
+    first = check_same(session)
+    eye = [value + 0.25 for value in state["camera"]["eye"]]
+    text = ",".join(repr(value) for value in eye)
+    look_at = ",".join(repr(value) for value in state["camera"]["look_at"])
+    state = session.post("/api/camera", {"eye": eye})
+    assert all(math.isclose(*pair, rel_tol=1e-6) for pair in zip(state["camera"]["eye"], eye)), "rounded to float"
+    second = check_same(session, "--eye", text, "--look-at", look_at, "--fov", repr(state["camera"]["fov"]))
+    assert second != first
+    width, height, components, values = session.picture(scale=4)
+    assert (width, height, components) == (12, 8, 3) and values[:3] == second[:3]
+    depth = session.picture("depth")
+    assert depth[2] == 1 and any(map(math.isfinite, depth[3]))
+    assert session.get("/api/file?kind=png")[:4] == b"\x89PNG"
+    assert session.ask("/api/file?kind=../picture.png")[0] == 400
+    saved = json.loads(session.get("/api/file?kind=scene"))
+    assert saved["camera"] == state["camera"] and saved["render"]["spp"] == 4
+    session.post("/api/settings", {"spp": 2})
+    assert session.state()["passes"] == 2
+
+
+def check_scene(session):
+    pixel = json.loads(session.get("/api/pixel?x=24&y=16"))
+    ray = json.loads(session.get("/api/ray?x=24&y=16"))
+    assert pixel["triangle"] == ray["hit"]["triangle"]
+    assert math.dist(pixel["position"], ray["hit"]["position"]) < 1e-3
+    assert ray["steps"] == len(ray["nodes"]) and ray["nodes"][0]["leaf"] in (True, False)
+    count, stride, _ = struct.unpack_from("<3I", session.get("/api/boxes?level=0"))
+    assert (count, stride) == (1, 28)
+    assert session.ask("/api/pixel?x=48&y=0")[0] == 400
+    assert session.ask("/api/photons")[0] == 409
+
+
+def check_photons(session):
+    session.post("/api/settings", {"integrator": "photon", "photons": 3000})
+    maps = {one["name"]: one["count"] for one in session.state()["photon_maps"]}
+    content = session.get("/api/photons?map=global&limit=2000000")
+    count, stride, total = struct.unpack_from("<3I", content)
+    assert count == total == maps["global"] and stride == 32 and len(content) == 12 + 32 * count
+    photons = [struct.unpack_from("<6fBBH4b", content, 12 + 32 * i) for i in range(count)]
+    assert all(sum(one[3:6]) > 0 and one[6] > 0 for one in photons)
+    few = session.get("/api/photons?map=global&limit=100")
+    count, _, _ = struct.unpack_from("<3I", few)
+    assert 50 < count <= 100
+    known = {content[12 + 32 * i : 44 + 32 * i] for i in range(total)}
+    assert all(few[12 + 32 * i : 44 + 32 * i] in known for i in range(count))
+    assert few == session.get("/api/photons?map=global&limit=100")
+    assert session.ask("/api/photons?map=none")[0] == 400
+
+
+def check_control(session):
+    session.ask("/api/settings", {"integrator": "path", "spp": 1 << 20})
+    session.wait(lambda state: state["status"] == "rendering" and state["spp"] > 0)
+    session.ask("/api/control", {"action": "pause"})
+    paused = session.wait(lambda state: state["status"] == "paused")
+    assert session.ask("/api/control", {"action": "save"})[0] == 409, "no file was named"
+    time.sleep(0.3)
+    assert session.state()["spp"] == paused["spp"]
+    session.ask("/api/control", {"action": "resume"})
+    session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
+
+
+def check_bad_clients(session):
+    """Clients that are slow, die, or send what is not HTTP do no harm to others."""
+    sockets = [socket.create_connection(("127.0.0.1", session.port)) for _ in range(30)]
+    events = f"GET /api/events?token={session.viewer} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    for i, one in enumerate(sockets):
+        one.sendall((events, b"GET / HT", b"\x00\xff" * 100, events.replace(b"events", b"picture"))[i % 4])
+    for one in sockets[::2]:
+        one.close()
+    for _ in range(5):
+        assert session.state()["status"] == "rendering"
+    with socket.create_connection(("127.0.0.1", session.port)) as one:
+        one.sendall(events)
+        one.settimeout(PATIENCE)
+        received = b""
+        while received.count(b"event: state") < 2:
+            received += one.recv(65536)
+    for one in sockets[1::2]:
+        one.close()
+
+
+def check_render():
+    """kandela render --serve writes the same file, whatever clients do, and ends."""
+    picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
+    subprocess.run([PROGRAM, "render", SCENE, *picture, "--photons", "2000", "-o", "alone.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    session = Session("render", SCENE, *picture, "--photons", "2000", "-o", "served.pfm")
+
+    def look():
+        try:
+            while True:
+                session.ask("/api/picture")
+                session.ask("/api/pixel?x=1&y=1")
+        except (OSError, ValueError):
+            pass  # the program has ended
+
+    viewers = [threading.Thread(target=look, daemon=True) for _ in range(4)]
+    for viewer in viewers:
+        viewer.start()
+    assert session.program.wait(timeout=PATIENCE) == 0
+    with open("alone.pfm", "rb") as alone, open("served.pfm", "rb") as served:
+        assert alone.read() == served.read(), "the bits are those without a live view"
+
+
+def check_save():
+    session = Session("serve", SCENE, *SMALL, "-o", "saved.pfm")
+    session.wait(lambda state: state["status"] == "done")
+    status, content = session.ask("/api/control", {"action": "save"})
+    assert status == 200 and json.loads(content) == {"files": ["saved.pfm"]}, content
+    render()
+    with open("direct.pfm", "rb") as direct, open("saved.pfm", "rb") as saved:
+        assert direct.read() == saved.read()
+    assert session.end() == 0
+
+
+def main():
+    session = Session("serve", SCENE, *SMALL)
+    try:
+        check_camera(session)
+        check_access(session)
+        check_scene(session)
+        check_photons(session)
+        check_control(session)
+        check_bad_clients(session)
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+    check_save()
+    check_render()
+
+
+main()

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# kandela serve and kandela render --serve: what clients see and may do, and that serving changes no
+# bit of the picture.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+
+expect_exit 2 "$program" render box.obj --serve=example.org:80
+expect_says err "--serve example.org:80: expected ADDRESS:PORT with a numeric address"
+expect_exit 2 "$program" render box.obj --serve --frames 1-2 -o '#.png'
+expect_says err "the live view shows one picture by one device"
+KANDELA_SERVE=$PWD/absent.so expect_exit 5 "$program" serve box.obj
+expect_says err "cannot load the plug-in of the live view"
+
+command -v python3 >/dev/null || { echo "skipped: no python3" && exit 77; }
+if ! ls "$(dirname "$program")"/../lib/kandela-serve.so >/dev/null 2>&1; then
+    expect_exit 5 "$program" serve box.obj
+    expect_says err "the live view needs kandela-serve.so: install libmicrohttpd-dev and build again"
+    expect_done
+    echo "skipped: built without libmicrohttpd" && exit 77
+fi
+set -m # without job control a script's children ignore SIGINT
+expect_exit 0 python3 "$source_folder/tests/tools/serve_client.py" "$program" box.obj
+expect_done
