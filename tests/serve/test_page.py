@@ -9,12 +9,14 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+import zlib
 
 from browser import NAME, Browser
 
@@ -209,6 +211,40 @@ def check_comparison(page):
     page.evaluate(SET.format(id="compare", value="0"))
 
 
+def write_png(path, width, height, values):
+    rows = b"".join(b"\0" + bytes(values[3 * width * y:3 * width * (y + 1)]) for y in range(height))
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for kind, data in ((b"IHDR", struct.pack("!IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
+            file.write(struct.pack("!I", len(data)) + kind + data + struct.pack("!I", zlib.crc32(kind + data)))
+
+
+def check_flip(page, program):
+    """The page's FLIP of two 8-bit pictures is that of kandela compare."""
+    width, height, paths = 48, 40, []
+    page.evaluate("document.getElementById('pause').click()")
+    page.wait("live.state.status === 'paused'")
+    for name, least in (("flip_b", 0), ("flip_a", 64)):
+        draws, value = [], 12345
+        for i in range(width * height * 3):
+            value = (1103515245 * value + 12345) % 2**31
+            draws.append(max(least, (value >> 16 & 127) + (96 if i // 3 % width > 20 else 0)))
+        paths.append(f"{name}.png")
+        write_png(paths[-1], width, height, draws)
+        linear = [x / 255 / 12.92 if x < 11 else ((x / 255 + 0.055) / 1.055) ** 2.4 for x in draws]
+        halves = list(struct.unpack(f"<{len(linear)}H", struct.pack(f"<{len(linear)}e", *linear)))
+        page.evaluate(f"""kandela.picture.setImage({{ width: {width}, height: {height}, components: 3, number: 0, channel: 'beauty',
+          values: new Uint16Array({halves}) }}); {"kandela.picture.keep()" if name == "flip_b" else ""}""")
+    page.evaluate(SET.format(id="compare", value="4"))
+    mean = page.evaluate("kandela.picture.render(), kandela.picture.flip.mean")
+    expected = float(subprocess.run([program, "compare", paths[1], paths[0], "--metric", "flip"], stdout=subprocess.PIPE, check=True).stdout)
+    assert expected > 0.05 and abs(mean - expected) < 0.002, (mean, expected)
+    page.evaluate("kandela.picture.keep()")
+    assert page.evaluate("kandela.picture.render(), kandela.picture.flip.mean") < 1e-3
+    page.evaluate(SET.format(id="compare", value="0"))
+    page.evaluate("kandela.control('resume')")
+
+
 def check_viewer(page, owner, viewer):
     page.wait("window.kandela && kandela.picture.image && kandela.generation !== undefined")
     assert page.evaluate("!document.getElementById('role').hidden && document.getElementById('pause').disabled")
@@ -223,7 +259,7 @@ def check_viewer(page, owner, viewer):
     assert ask(viewer, "/api/state")[0] == 200
 
 
-def check(owner, viewer, folder):
+def check(program, owner, viewer, folder):
     with Browser() as browser:
         pages = []
 
@@ -243,6 +279,7 @@ def check(owner, viewer, folder):
         check_pixel(wide)
         look(wide, "overlay")
         check_comparison(wide)
+        check_flip(wide, program)
         check_layout(wide, 1280)
         narrow = browser.page(viewer, 390, 844, "dark")
         pages.append(narrow)
@@ -266,7 +303,7 @@ def main():
         if not addresses:
             print(f"skipped: this kandela has no live view: {server.text.strip()}")
             return 77
-        check(*addresses, sys.argv[3] if len(sys.argv) > 3 else None)
+        check(program, *addresses, sys.argv[3] if len(sys.argv) > 3 else None)
     finally:
         server.close()
     return 0

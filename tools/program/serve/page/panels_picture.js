@@ -46,10 +46,10 @@ function displayPanel(app) {
   /* Shows the controls that act on the channel. */
   function arrange() {
     const mode = picture.image ? channelMode(picture.image.channel, picture.image.components) : 0, scaled = picture.scaled;
-    exposure.box.hidden = light.hidden = curve.box.hidden = mode !== 0 || scaled;
+    exposure.box.hidden = light.hidden = curve.box.hidden = mode !== 0 || (scaled && picture.comparing !== 4);
     falseColour.box.hidden = mode > 1;
     component.box.hidden = !scaled || picture.comparing >= 2 || mode === 3;
-    for (const part of [colours.box, automatic.box, limits, logarithmic.box]) part.hidden = !scaled;
+    for (const part of [colours.box, automatic.box, limits, logarithmic.box]) part.hidden = !scaled || (picture.comparing === 4 && part !== colours.box);
   }
   function legend() {
     const { image } = picture, box = document.getElementById("legend");
@@ -62,7 +62,7 @@ function displayPanel(app) {
     document.getElementById("legend-high").textContent = formatNumber(display.high);
     const title = channelTitles[image.channel] || image.channel;
     document.getElementById("legend-title").textContent =
-      picture.comparing === 2 ? `|A − B|, ${title}` : picture.comparing === 3 ? `|A − B| / B, ${title}`
+      picture.comparing === 4 ? "FLIP, 0: equal, 1: as different as can be" : picture.comparing === 2 ? `|A − B|, ${title}` : picture.comparing === 3 ? `|A − B| / B, ${title}`
         : image.components > 1 ? `${title}, ${componentNames[display.component]}` : title;
     for (const [part, key] of [[low, "low"], [high, "high"]])
       if (document.activeElement !== part.input) part.input.value = String(+display[key].toPrecision(4));
@@ -96,7 +96,7 @@ function comparePanel(app) {
   });
   keep.id = "keep";
   const about = element("p", { className: "hint", textContent: "Keep a picture, then change the settings: A is the picture of now." });
-  const view = choice("Show", [[0, "A alone"], [1, "A left, B right"], [2, "absolute difference"], [3, "relative difference"]], 0, value => set(Number(value)), "compare");
+  const view = choice("Show", [[0, "A alone"], [1, "A left, B right"], [2, "absolute difference"], [3, "relative difference"], [4, "FLIP, perceived difference"]], 0, value => set(Number(value)), "compare");
   const split = slider("Divide at", { min: 0, max: 1, step: 0.005, value: 0.5, text: x => `${Math.round(100 * x)} %`, changed: move, id: "split" });
   const errors = element("p", { className: "hint" });
   view.select.disabled = split.input.disabled = true;
@@ -130,17 +130,32 @@ function comparePanel(app) {
     const { image, kept } = picture;
     if (image.channel !== kept.channel) return `B holds the channel ${kept.channel}; choose it to compare.`;
     if (image.width !== kept.width || image.height !== kept.height) return "A and B differ in size; no numbers.";
-    let squares = 0, sum = 0, relative = 0, count = 0;
-    const step = Math.max(1, Math.floor(image.values.length / 200000)) | 1;
-    for (let i = 0; i < image.values.length; i += step) {
-      const a = halfTable[image.values[i]], b = halfTable[kept.values[i]], d = a - b;
-      if (!Number.isFinite(d)) continue;
-      squares += d * d;
-      sum += d;
-      relative += d * d / (b * b + 0.01);
+    let squares = 0, sum = 0, relative = 0, count = 0, lengths = 0;
+    const { components } = image, pixels = image.width * image.height, step = Math.max(1, Math.floor(pixels / 100000)) | 1;
+    const each = visit => {
+      for (let i = 0; i < pixels; i += step) {
+        let difference = 0, length = 0, signed = 0;
+        for (let c = 0; c < Math.min(3, components); c++) {
+          const b = halfTable[kept.values[i * components + c]], d = halfTable[image.values[i * components + c]] - b;
+          difference += d * d;
+          length += b * b;
+          signed += d;
+        }
+        if (Number.isFinite(difference)) visit(difference, length, signed);
+      }
+    };
+    each((difference, length, signed) => {
+      squares += difference;
+      sum += signed;
+      lengths += Math.sqrt(length);
       count++;
-    }
-    return `RMSE ${formatNumber(Math.sqrt(squares / count))}, mean of A − B ${formatNumber(sum / count)}, relMSE ${formatNumber(relative / count)}`;
+    });
+    if (!count) return "";
+    const floor = (lengths / count / 20) ** 2 || 1e-30;
+    each((difference, length) => { relative += difference / (length + floor); });
+    const values = count * Math.min(3, components);
+    const flip = picture.comparing === 4 ? `mean FLIP ${formatNumber(picture.flip.mean)}, ` : "";
+    return `${flip}RMSE ${formatNumber(Math.sqrt(squares / values))}, relMSE ${formatNumber(relative / count)}, mean of A − B ${formatNumber(sum / values)}`;
   }
 }
 

@@ -147,9 +147,10 @@ function statisticsPanel() {
     for (const map of state.photon_maps || []) rows.push([`Photons, ${map.name}`, formatNumber(map.count)]);
     facts.replaceChildren(...rows.filter(item => item[1]).map(([title, text]) =>
       element("tr", {}, element("th", { textContent: title, scope: "row" }), element("td", { textContent: text }))));
-    const times = (state.stages || []).filter(item => item.seconds > 0), shares = state.ledger || [];
-    showBars(stages.box, times.map(item => [item.name, item.seconds, formatNumber(item.seconds)]));
-    showBars(ledger.box, shares.map(item => [item.name, item.share, `${(100 * item.share).toFixed(1)} %`]));
+    const most = Math.max(0, ...(state.stages || []).map(item => item.seconds)), shares = (state.ledger || []).filter(item => item.share);
+    const times = (state.stages || []).filter(item => item.seconds > most / 500); /* others have no visible bar */
+    showBars(stages.box, times.map(item => [item.name.replaceAll("_", " "), item.seconds, formatNumber(item.seconds)]));
+    showBars(ledger.box, shares.map(item => [item.name, item.share, `${(100 * item.share).toFixed(1).replace("-", "−")} %`]));
     stages.heading.hidden = !times.length;
     ledger.heading.hidden = !shares.length;
     heading.hidden = chart.hidden = false;

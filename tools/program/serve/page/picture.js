@@ -116,6 +116,7 @@ class Picture {
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 1, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
     }
     this.colourName = "";
+    this.flip = Flip.open(gl);
   }
 
   /* Reads an answer of /api/picture. */
@@ -147,6 +148,7 @@ class Picture {
       gl.bindTexture(gl.TEXTURE_2D, this.textures[name]);
       gl.texImage2D(gl.TEXTURE_2D, 0, inner, image.width, image.height, 0, format, gl.HALF_FLOAT, image.values);
       this.textures[name].image = image;
+      this.uploads = (this.uploads || 0) + 1;
     }
   }
 
@@ -212,9 +214,12 @@ class Picture {
     return mode < 2 && this.display.falseColour ? 3 : mode;
   }
 
-  /* B can be compared if it is of the channel that is shown. */
+  /* B can be compared if it is of the channel that is shown; FLIP is for colours of equal size. */
   get comparing() {
-    return this.kept && this.image && this.kept.channel === this.image.channel ? this.display.comparing : 0;
+    const { image, kept, display } = this;
+    if (!kept || !image || kept.channel !== image.channel) return 0;
+    const flips = this.flip && image.components >= 3 && image.width === kept.width && image.height === kept.height;
+    return display.comparing === 4 && !flips ? 0 : display.comparing;
   }
 
   get scaled() { return this.mode === 3 || this.comparing >= 2; }
@@ -244,7 +249,8 @@ class Picture {
 
   updateRange() {
     const { display } = this;
-    if (!this.image || !this.scaled || !display.automatic) return;
+    if (this.comparing === 4) [display.low, display.high] = [0, 1];
+    if (!this.image || !this.scaled || !display.automatic || this.comparing === 4) return;
     const values = this.scaleValues();
     if (!values.length) return;
     const at = share => values[Math.min(values.length - 1, Math.floor(share * values.length))];
@@ -283,6 +289,10 @@ class Picture {
   render() {
     const { gl, canvas, display, image } = this;
     fitCanvas(canvas);
+    const comparing = this.comparing, curve = toneCurves.indexOf(display.curve);
+    if (comparing === 4)
+      this.flip.update(this.textures.imageA, this.textures.imageB, image.width, image.height, 2 ** display.exposure, curve,
+        `${this.uploads} ${display.exposure} ${curve}`);
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
@@ -298,7 +308,7 @@ class Picture {
     }
     ["imageA", "imageB", "colours"].forEach((name, unit) => {
       gl.activeTexture(gl.TEXTURE0 + unit);
-      gl.bindTexture(gl.TEXTURE_2D, this.textures[name]);
+      gl.bindTexture(gl.TEXTURE_2D, comparing === 4 && unit === 0 ? this.flip.result : this.textures[name]);
       gl.uniform1i(uniforms[name], unit);
     });
     gl.activeTexture(gl.TEXTURE0);
@@ -306,12 +316,12 @@ class Picture {
     gl.uniform2f(uniforms.size, size[0], size[1]);
     gl.uniform2f(uniforms.canvas, canvas.width, canvas.height);
     gl.uniform2f(uniforms.range, display.low, display.high);
-    gl.uniform1i(uniforms.mode, this.mode);
-    gl.uniform1i(uniforms.curve, toneCurves.indexOf(display.curve));
-    gl.uniform1i(uniforms.component, image.components === 1 ? 1 : display.component);
-    gl.uniform1i(uniforms.comparing, this.comparing);
-    gl.uniform1i(uniforms.smoothed, this.mode !== 4 && (view.scale < 2 || image.width < size[0]) ? 1 : 0);
-    gl.uniform1i(uniforms.logarithmic, display.logarithmic ? 1 : 0);
+    gl.uniform1i(uniforms.mode, comparing === 4 ? 3 : this.mode);
+    gl.uniform1i(uniforms.curve, curve);
+    gl.uniform1i(uniforms.component, image.components === 1 || comparing === 4 ? 1 : display.component);
+    gl.uniform1i(uniforms.comparing, comparing === 4 ? 0 : comparing);
+    gl.uniform1i(uniforms.smoothed, this.mode !== 4 && comparing !== 4 && (view.scale < 2 || image.width < size[0]) ? 1 : 0);
+    gl.uniform1i(uniforms.logarithmic, display.logarithmic && comparing !== 4 ? 1 : 0);
     gl.uniform1f(uniforms.exposure, 2 ** display.exposure);
     gl.uniform1f(uniforms.split, display.split);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
