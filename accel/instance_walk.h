@@ -138,19 +138,23 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
 }
 
 /* Sets up the traversal of an instance's mesh by a ray in world space, up to `tmax`; `box` contains
-   the instance in world space. Returns false if the ray misses the mesh. */
-KD_FN bool instance_aim_mesh(tritree_walk *walk, const instance *instance,
+   the instance in world space. *local is the ray in object space. Returns false if the ray misses
+   the mesh. */
+KD_FN bool instance_aim_mesh(tritree_walk *walk, ray *local, const instance *instance,
                              const instanced_shape *shape, const box3 *box, ray world, float tmax) {
-    const ray ray = instance_ray_local(instance, world);
+    *local = instance_ray_local(instance, world);
     const float reach = instance_reach(*box, world.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
     const float box_largest =
         float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
     const float slack = 0x1p-23f * (instance->spread * (6 * reach + wide) +
-                                    6 * instance_reach(shape->box, ray.origin) + box_largest);
+                                    6 * instance_reach(shape->box, local->origin) + box_largest);
     const float slack_t = reach / instance_largest(world.direction) * TRITREE_SLACK_T;
-    return instance_aim(walk, shape->box, ray, slack, slack_t, tmax);
+    return instance_aim(walk, shape->box, *local, slack, slack_t, tmax);
 }
+
+/* instance_cast_one for a shape whose tree has a wide form, on a CPU. */
+bool instance_cast_wide(instance_ray *instance_ray, uint32_t number, const box3 *box);
 
 /* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
    is a hit. */
@@ -158,8 +162,13 @@ KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const 
     const instance *instance = instance_ray->view->list + number;
     const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
     tritree_walk walk;
+    ray local;
     instance_leaf_query instance_leaf_query = {instance_ray, number};
-    if (!instance_aim_mesh(&walk, instance, shape, box, instance_ray->ray, instance_ray->best.at.t))
+#ifndef __CUDACC__
+    if (shape->tree.wide) return instance_cast_wide(instance_ray, number, box);
+#endif
+    if (!instance_aim_mesh(&walk, &local, instance, shape, box, instance_ray->ray,
+                           instance_ray->best.at.t))
         return false;
     return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect,
                                &instance_leaf_query, &instance_ray->best.at.t, instance_ray->any,

@@ -192,9 +192,10 @@ KD_FN void scene_row_instance(scene_ray *ray, uint32_t number, const box3 *box) 
     const nearest_view *view = ray->scene->nearest + instance->shape;
     nearest_entry stack[NEAREST_STACK];
     tritree_walk walk;
+    struct ray local;
     int waiting = 0;
     if (view->leaf_count == 0 ||
-        !instance_aim_mesh(&walk, instance, ray->base.view->shapes + instance->shape, box,
+        !instance_aim_mesh(&walk, &local, instance, ray->base.view->shapes + instance->shape, box,
                            ray->base.ray, ray->limit))
         return;
     for (int axis = 0; axis < 3; ++axis) { /* boxes are scaled by a power of two */

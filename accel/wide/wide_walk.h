@@ -272,4 +272,49 @@ VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays,
     at->word = at->words[top];
 }
 
+/* Steps of a single ray, which is not interleaved with others. Its stack has WIDE_STACK entries. */
+
+/* Prefetches a node or a leaf. */
+VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
+    enum { LEAF = WIDE_LEAF_MAX * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
+    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
+    for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
+        __builtin_prefetch(to + 16 * line);
+}
+
+/* Returns the first entry from `top` down that begins no later than the limit. Often that is `top`
+   itself, which is tested by a branch; after that, eight entries at a time. */
+VECTOR8_FN uint32_t pop_alone(const float *nears, uint32_t top, float limit) {
+    if (nears[top] <= limit) return top;
+    for (;; top -= 8) {
+        const uint32_t near = int8_bits(float8_load(nears + top - 7) <= limit);
+        if (__builtin_expect(near != 0, 1)) return top - (uint32_t)__builtin_clz(near << 24);
+    }
+}
+
+/* Visits a node: pushes the children that the ray hits and pops the next entry. */
+VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
+                           const wide_far *from_far) {
+    const float *node = wide_node_of(tree, at->word);
+    float *nears = (float *)(void *)(at->words + WIDE_STACK);
+    uint32_t top = at->top;
+    lanes near, far;
+    wide_intersect_children(at, node, from_far, &near, &far);
+    const uint32_t hit = lanes_hit(near, far);
+    if (hit == 0) {
+        top = any ? top - 1 : pop_alone(nears, top - 1, at->limit);
+    } else {
+        if (any)
+            lanes_put_any(at->words + top, wide_node_words(node), hit);
+        else
+            lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
+                               wide_node_order(node, at->octant), near, far);
+        top += (uint32_t)__builtin_popcount(hit) - 1;
+    }
+    at->top = top;
+    at->word = at->words[top];
+    expect_alone(tree, at->words[top - 1]);
+}
+
 #endif

@@ -70,6 +70,7 @@ template <size_t size> void text_set(char (&to)[size], const std::string &from, 
 void bind_points(nb::module_ &module);
 void bind_points_query(nb::module_ &module);
 void bind_triangles(nb::module_ &module);
+void bind_ray_scenes(nb::module_ &module);
 void bind_render(nb::module_ &module);
 void bind_clouds(nb::module_ &module);
 

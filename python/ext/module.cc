@@ -37,6 +37,7 @@ NB_MODULE(_c, module) {
     bind_points(module);
     bind_points_query(module);
     bind_triangles(module);
+    bind_ray_scenes(module);
     bind_render(module);
     bind_clouds(module);
 }

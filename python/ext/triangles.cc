@@ -1,15 +1,5 @@
 /* Bindings of <kandela/triangles.h> under their C names: trees, batches of rays, files. */
-#include "python/ext/gate.h"
-#include <kandela/triangles.h>
-
-/* kd_triangles; freed after it is closed and no call uses it. */
-struct triangles_tree : closable<kd_triangles, kd_triangles_close> {
-    using closable::closable;
-};
-typedef std::shared_ptr<kd_triangles> triangles_use;
-
-/* From these counts on, a call on the CPU is long enough to be run in a worker thread. */
-enum : uint64_t { LONG_RAYS = 1 << 14, LONG_POINTS = 256 };
+#include "python/ext/triangles.h"
 
 /* kd_triangle_mesh and kd_ray_batch, and the Python arrays that they point to. */
 struct triangle_mesh {
@@ -124,7 +114,7 @@ static void download(const triangles_tree &tree, nb::handle vertices, nb::handle
     check_unlocked([&] { return kd_triangles_download(used.get(), xyz, at); });
 }
 
-static const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
+const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
     const array rays = array_of(object, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
         throw nb::value_error(

@@ -19,12 +19,15 @@ from .kdtree import KDTree
 from .machine import Device, builders, devices, get_num_threads, set_num_threads
 from .mesh import Hits, Nearest, TriangleMesh
 from .points import NO_POINT, Points
+from .ray_scenes import (EVERY_WORLD, NO_INSTANCE, Rays, RayScene, SceneHits, SceneNearest, SceneRows, lidar_rays, pinhole_rays,
+                         spherical_rays)
 from .scenes import Photons, Picture, Scene, load_scene, photons, render
 
 __version__ = _version()
 __all__ = [
     "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "knn", "radius", "mean_dist2",
-    "Hits", "Nearest", "Scene", "Picture", "Photons", "load_scene", "render", "photons", "normals",
+    "Hits", "Nearest", "RayScene", "SceneHits", "SceneRows", "SceneNearest", "Rays", "pinhole_rays", "lidar_rays",
+    "spherical_rays", "EVERY_WORLD", "NO_INSTANCE", "Scene", "Picture", "Photons", "load_scene", "render", "photons", "normals",
     "dbscan", "icp", "farthest_points", "voxel_downsample", "statistical_outliers", "radius_outliers",
     "Device", "devices", "builders", "set_num_threads", "get_num_threads", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
     "CheckError", "Interrupted",

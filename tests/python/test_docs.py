@@ -84,6 +84,10 @@ x = np.zeros((10, 3))
 tree, points, mesh = kandela.KDTree(x), kandela.Points(x), kandela.TriangleMesh(x, np.zeros((1, 3), np.int32))
 print(tree.query(x, 3), points.nearest(x, 3)[0], mesh.intersect(x, x).t, kandela.knn_graph(x, 3), len(points))
 print(kandela.normals(x), kandela.render("gen:blob:2000", width=32).rgb, kandela.devices()[0].name)
+scene = kandela.RayScene()
+print(scene.add_instances(scene.add_geometry(mesh)))
+scene.commit()
+print(scene.intersect(*kandela.pinhole_rays(4, 4, fov=60, eye=(0, 2, 0))).t)
 """
 
 
