@@ -3,7 +3,7 @@
          the sums, and lists their photons. The lists of all chunks and ranks, in order, are the
          photons of the pass.
    Memory: 24 bytes per pixel for splats, and about 200 per photon: in scenes with lenses up to one
-           per pixel. */
+           per pixel; on a CUDA device also the wavefronts' (vcm_waves.cuh). */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
@@ -477,6 +477,11 @@ static uint64_t vcm_bytes(const kd_render_options *options) {
     return pixels * (3 * sizeof(int64_t) + PHOTON_BYTES);
 }
 
+static uint64_t vcm_launch_bytes(const scene_view *scene, const kd_render_options *options) {
+    (void)scene;
+    return waves_launch_bytes(options, 1, vcm_wave_paths(options), VCM_PATH_BYTES);
+}
+
 const integrator integrator_vcm = {.name = "vcm",
                                    .source = "Georgiev et al. 2012; Hachisuka et al. 2012",
                                    .prepare = vcm_prepare,
@@ -484,6 +489,7 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .close = vcm_close,
                                    .pass = vcm_pass,
                                    .launch = KD_IF_CUDA(vcm_launch),
+                                   .launch_bytes = vcm_launch_bytes,
                                    .passes_are_samples = true,
                                    .depth_probe = &integrator_path,
                                    .state_bytes = vcm_bytes};

@@ -176,7 +176,12 @@ KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *pa
             medium_phase(medium_of(scene, flying->medium)->g, vec3_dot(flying->ray.direction, wo));
         return vec3_scale(flying->power, *back);
     }
-    const vec3 sent = vec3_mul(bsdf_flux(at, wi, wo), flying->power);
+    /* without a call where the shading normal is the geometric one */
+    const vec3 flux = surface_is_tilted(at)
+                          ? bsdf_flux(at, wi, wo)
+                          : vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
+                                       fabsf(vec3_dot(wo, at->geometric)));
+    const vec3 sent = vec3_mul(flux, flying->power);
     if (!vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
     return sent;
 }

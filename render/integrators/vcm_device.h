@@ -2,14 +2,23 @@
 #ifndef KD_RENDER_INTEGRATORS_VCM_DEVICE_H
 #define KD_RENDER_INTEGRATORS_VCM_DEVICE_H
 #include "core/device/device_memory.h"
-#include "render/frame/frame.h"
+#include "render/frame/waves.h"
 #include "render/integrators/vcm.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { VCM_WAVE_PATHS = 1 << 20 }; /* paths in flight, unless fewer are requested */
+enum {
+    VCM_WAVE_PATHS = 1 << 20, /* paths in flight, unless fewer are requested */
+    VCM_PATH_BYTES = 331      /* of each, as laid out by vcm_eye_waves.cu */
+};
+
+/* Returns the number of paths in flight of a launch with many paths. */
+static inline uint64_t vcm_wave_paths(const kd_render_options *options) {
+    const uint64_t requested = waves_paths(options);
+    return requested < VCM_WAVE_PATHS ? requested : (uint64_t)VCM_WAVE_PATHS;
+}
 
 /* Counts of a pass's light paths. */
 typedef struct vcm_counts {

@@ -337,7 +337,7 @@ kd_status take_sample(const frame *frame, const vcm_view *view, const sample_ran
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
-    w->capacity = vcm_wave_capacity(frame->options, w->slots);
+    w->capacity = (uint32_t)min(vcm_wave_paths(frame->options), (uint64_t)w->slots);
     KD_TRY(vcm_reserve(&run, lay_out_eye));
     KD_TRY(vcm_run_waves(&run, [&]() {
         return run.general ? run_eye_wave<true>(&run, view) : run_eye_wave<false>(&run, view);

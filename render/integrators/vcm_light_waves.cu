@@ -325,7 +325,7 @@ kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view,
     run.work.options = view->path;
     run.work.counts = &device->counts->samples;
     run.work.slots = share;
-    run.work.capacity = vcm_wave_capacity(frame->options, share);
+    run.work.capacity = (uint32_t)min(vcm_wave_paths(frame->options), (uint64_t)share);
     KD_TRY(vcm_reserve(&run, lay_out_light));
     KD_TRY(vcm_run_waves(&run, [&]() {
         return run.general ? run_light_wave<true>(&run, view, out)

@@ -7,7 +7,6 @@
 #define KD_RENDER_INTEGRATORS_VCM_WAVES_CUH
 #include "render/frame/path_run.cuh"
 #include "render/frame/take_samples.cuh"
-#include "render/frame/waves.h"
 #include "render/integrators/vcm_device.h"
 #include "render/integrators/vcm_eye.h"
 
@@ -67,13 +66,6 @@ kd_status vcm_start(const wave_run *run, const vcm_view *view, KERNEL kernel, in
                               run->wave);
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
-}
-
-/* Paths in flight: those of the options, but at most VCM_WAVE_PATHS. */
-static inline uint32_t vcm_wave_capacity(const kd_render_options *options, uint32_t slots) {
-    const uint64_t requested = waves_paths(options);
-    const uint64_t paths = requested < VCM_WAVE_PATHS ? requested : (uint64_t)VCM_WAVE_PATHS;
-    return paths < slots ? (uint32_t)paths : slots;
 }
 
 #endif
