@@ -46,5 +46,6 @@ set_source_files_properties(render/integrators/whitted.cu render/integrators/ins
   render/integrators/debug.cu render/photon_mapping/inline_lookup.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)
 set_source_files_properties(render/frame/path_waves.cu render/photon_mapping/eye_waves.cu
-  render/photon_mapping/gather_waves.cu photon/emission/emit.cu
+  render/photon_mapping/gather_waves.cu photon/emission/emit.cu render/integrators/vcm_light_waves.cu
+  render/integrators/vcm_eye_waves.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_RARE=1)

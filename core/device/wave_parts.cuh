@@ -41,11 +41,11 @@ struct kind_lists {
 
 /* Returns a new position in a list for each active lane, with one atomic per warp (warp-aggregated
    increment). */
-__device__ __forceinline__ uint32_t take_place(uint32_t *counter) {
+template <class COUNT> __device__ __forceinline__ COUNT take_place(COUNT *counter) {
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
+    COUNT first = 0;
+    if (lane == leader) first = atomicAdd(counter, (COUNT)__popc(lanes));
     return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
 }
 

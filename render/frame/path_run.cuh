@@ -72,6 +72,25 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
     if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
 }
 
+/* Fraction of light transmitted along shadow ray i; its first segment was traced with all
+   others, to hits if there are cut-outs, else to blocked. */
+__device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
+                                             uint32_t i, uint32_t medium, uint32_t *rays) {
+    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), medium);
+    ++*rays;
+    ray_hit hit;
+    hit.triangle = KD_NONE;
+    if (w.options.cutouts)
+        hit = load_stored_hit(w.hits, i);
+    else if (w.blocked[i])
+        return vec3_all(0);
+    while (transmittance_step(&scene, &walk, hit)) {
+        ++*rays;
+        hit = tritree_closest(&scene.tree, walk.ray);
+    }
+    return walk.share;
+}
+
 /* --- host code -------------------------------------------------------------------------------- */
 
 static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uint32_t),
@@ -99,17 +118,22 @@ static inline void lay_out_samples(path_waves *w, cuda_arena *arena) {
     w->first = (float4 *)cuda_arena_take(arena, w->slots, 32);
 }
 
-static inline void lay_out_waves(path_waves *w, cuda_arena *arena, bool general) {
+/* Lays out what a wavefront needs besides its paths; `gain`: bytes per shadow ray. */
+static inline void lay_out_rays(path_waves *w, cuda_arena *arena, size_t gain) {
     const uint64_t paths = w->capacity;
-    w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
-    for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, paths);
     w->hits = (float4 *)cuda_arena_take(arena, paths, 16);
     w->scratch = cuda_arena_take(arena, wave_scratch_capacity(w->capacity), TRACE_COUNTED_SCRATCH);
     w->kinds.lists = (uint32_t *)cuda_arena_take(arena, WAVE_LISTS * paths, 4);
     w->kinds.capacity = w->capacity;
     w->shadow_rays = (float4 *)cuda_arena_take(arena, paths, 32);
-    w->shadow_gain = (float4 *)cuda_arena_take(arena, paths, general ? 48 : 16);
+    w->shadow_gain = (float4 *)cuda_arena_take(arena, paths, gain);
     w->blocked = (uint8_t *)cuda_arena_take(arena, paths, 1);
+}
+
+static inline void lay_out_waves(path_waves *w, cuda_arena *arena, bool general) {
+    w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
+    for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, w->capacity);
+    lay_out_rays(w, arena, general ? 48 : 16);
     lay_out_samples(w, arena);
 }
 
@@ -139,14 +163,15 @@ static inline void place_scratch(const wave_run *run, trace_counted *rays) {
     rays->capacity = wave_scratch_capacity(run->work.capacity);
 }
 
-static inline kd_status cast_paths(const wave_run *run) {
+/* `coherent`: neighbouring rays are coherent. */
+static inline kd_status cast_paths(const wave_run *run, bool coherent) {
     trace_counted rays;
     rays.rays = (const ray *)run->work.stores[run->wave % 2].rays;
     rays.hits = (ray_hit *)run->work.hits;
     rays.blocked = NULL;
     rays.count = &record_of(run)->rays;
     rays.cursor = record_of(run)->ray_cursor;
-    rays.coherent = run->wave == 0;
+    rays.coherent = coherent;
     rays.bounded = false;
     place_scratch(run, &rays);
     return trace_counted_cuda(&run->frame->device_frame->tree, &rays);

@@ -24,25 +24,6 @@ namespace {
 
 enum { SHADOW_BLOCK = 128 };
 
-/* Fraction of light transmitted along shadow ray i; its first segment was traced with all
-   others. */
-__device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
-                                             uint32_t i, uint32_t medium, uint32_t *rays) {
-    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), medium);
-    ++*rays;
-    ray_hit hit;
-    hit.triangle = KD_NONE;
-    if (w.options.cutouts)
-        hit = load_stored_hit(w.hits, i);
-    else if (w.blocked[i])
-        return vec3_all(0);
-    while (transmittance_step(&scene, &walk, hit)) {
-        ++*rays;
-        hit = tritree_closest(&scene.tree, walk.ray);
-    }
-    return walk.share;
-}
-
 /* Data flow: reads blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
 __global__ __launch_bounds__(SHADOW_BLOCK,
                              4) void wave_add_shares(const __grid_constant__ scene_view scene,
@@ -191,7 +172,7 @@ kd_status add_shadows(const wave_run *run) {
 
 template <bool general> kd_status run_wave(const wave_run *run) {
     KD_TRY(start(run, wave_begin<general>, BEGIN_BLOCK, "wave_begin"));
-    KD_TRY(cast_paths(run));
+    KD_TRY(cast_paths(run, run->wave == 0));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start(run, wave_shade<general, false>, SHADE_BLOCK, "wave_shade of others"));
     KD_TRY(start(run, wave_shade<general, true>, SHADE_BLOCK, "wave_shade of diffuse ones"));

@@ -28,13 +28,18 @@ uint64_t waves_sample_bytes(void) {
     return SAMPLE_BYTES;
 }
 
-uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options) {
+uint64_t waves_launch_bytes(const kd_render_options *options, uint64_t samples, uint64_t paths,
+                            uint64_t path_bytes) {
     const int32_t *crop = options->crop;
     const uint64_t pixels = crop[2] > 0
                                 ? frame_cuda_tiled_pixels(crop[2] - crop[0], crop[3] - crop[1])
                                 : frame_cuda_tiled_pixels(options->width, options->height);
-    const uint64_t all = pixels * (uint64_t)options->spp, maximum = waves_samples(options);
-    const uint64_t samples = all < maximum ? all : maximum, paths = waves_paths(options);
-    return (paths < samples ? paths : samples) * waves_path_bytes(waves_are_general(scene)) +
-           samples * SAMPLE_BYTES + WAVE_ARRAYS_BYTES;
+    const uint64_t all = pixels * samples, maximum = waves_samples(options);
+    const uint64_t taken = all < maximum ? all : maximum;
+    return (paths < taken ? paths : taken) * path_bytes + taken * SAMPLE_BYTES + WAVE_ARRAYS_BYTES;
+}
+
+uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options) {
+    return waves_launch_bytes(options, (uint64_t)options->spp, waves_paths(options),
+                              waves_path_bytes(waves_are_general(scene)));
 }

@@ -27,6 +27,11 @@ bool waves_are_general(const scene_view *scene);
 uint64_t waves_path_bytes(bool general);
 uint64_t waves_sample_bytes(void);
 
+/* Device memory of a launch that takes so many samples of each pixel, with at most `paths` in
+   flight of `path_bytes` each. */
+uint64_t waves_launch_bytes(const kd_render_options *options, uint64_t samples, uint64_t paths,
+                            uint64_t path_bytes);
+
 /* Takes the samples of `range` by path_radiance. Ends early, with frame->device_frame->stopped set,
    if frame_is_waited_for returns true; each pixel then has the first of its samples. */
 kd_status waves_take_paths(const frame *frame, const path_options *options,

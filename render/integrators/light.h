@@ -60,6 +60,18 @@ KD_FN bool light_path_is_over(const light_eye *eye, const light_path *path) {
            (eye->max_specular && next - 2 * scattered >= eye->max_specular);
 }
 
+/* Handles the end of the path's ray, at `hit` or in a medium before it; returns false if there is
+   no vertex. */
+KD_FN bool light_path_arrive(const scene_view *scene, light_path *path, ray_hit hit,
+                             bool in_volume) {
+    photon_ledger discarded;
+    memset(&discarded, 0, sizeof discarded);
+    ++path->landed;
+    path->turn =
+        photon_path_arrive(scene, &path->photon_state, hit, in_volume, &path->at, &discarded);
+    return path->turn != PHOTON_ENDS;
+}
+
 /* Follows the path's ray to the next vertex, on a surface or in a medium; returns false if there is
    none. */
 KD_FN bool light_path_land(const scene_view *scene, light_path *path) {
@@ -74,9 +86,7 @@ KD_FN bool light_path_land(const scene_view *scene, light_path *path) {
         hit = tritree_closest(&scene->tree, photon_state->flying.ray);
     } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step,
                            &hit, &photon_state->layers, &in_volume, &discarded));
-    ++path->landed;
-    path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &discarded);
-    return path->turn != PHOTON_ENDS;
+    return light_path_arrive(scene, path, hit, in_volume);
 }
 
 /* Advances to the next vertex; returns false if the path has ended. */

@@ -3,7 +3,7 @@
          the sums, and lists their photons. The lists of all chunks and ranks, in order, are the
          photons of the pass.
    Memory: 24 bytes per pixel for splats, and about 200 per photon: in scenes with lenses up to one
-           per pixel. */
+           per pixel; on a CUDA device also the wavefronts' (vcm_waves.cuh). */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
@@ -40,6 +40,7 @@ typedef struct vcm_state {
     uint32_t chunk_count;
     pointtree tree;
     vcm_photon *photons;
+    float strongest; /* largest channel of a photon's power */
     uint64_t cut;
 } vcm_state;
 
@@ -224,28 +225,37 @@ static kd_status list_photon(vcm_chunk *to, vec3 place, const vcm_photon *landed
     vcm_landing *landing = to->landings + to->count++;
     landing->place = place;
     landing->photon = *landed;
-    landing->path = 0; /* the chunks are in the order of paths */
     return KD_OK;
 }
 
-static void add_splat(const vcm_view *view, const light_splat *splat, uint32_t *cut) {
+static void add_splat(const vcm_view *view, const scene_view *scene, const vcm_splat *splat,
+                      vcm_chunk *to) {
+    vec3 radiance;
+    uint32_t rays = 0;
+    const vec3 visible = path_transmittance(scene, SCENE_TREE, splat->shadow, splat->medium,
+                                            view->path.cutouts, &rays);
+    to->rays += rays;
+    if (!vcm_splat_light(splat, visible, &radiance)) return;
     int64_t *sum = view->sums + 3 * ((int64_t)splat->y * view->pixels.width + splat->x);
-    const float value[3] = {splat->radiance.x, splat->radiance.y, splat->radiance.z};
+    const float value[3] = {radiance.x, radiance.y, radiance.z};
     for (int c = 0; c < 3; ++c)
-        __atomic_fetch_add(sum + c, light_splat_units(value[c], view->unit, cut), __ATOMIC_RELAXED);
+        __atomic_fetch_add(sum + c, light_splat_units(value[c], view->unit, &to->cut),
+                           __ATOMIC_RELAXED);
 }
 
 static void trace_path(const vcm_view *view, const scene_view *scene, uint64_t number,
                        vcm_chunk *to) {
     vcm_light_path path = vcm_light_begin(view, scene, number);
-    light_splat splat;
+    vcm_splat splat;
     vcm_photon landed;
     vec3 place;
-    while (vcm_light_next(view, scene, &path)) {
-        if (view->splat && vcm_light_splat(view, scene, &path, &splat))
-            add_splat(view, &splat, &to->cut);
+    bool goes_on = !light_path_is_over(&view->limits, &path.base);
+    while (goes_on && vcm_light_next(view, scene, &path)) {
+        if (view->splat && vcm_light_connect(view, scene, &path, &splat))
+            add_splat(view, scene, &splat, to);
         if (to->status == KD_OK && vcm_light_photon(view, &path, &place, &landed))
             to->status = list_photon(to, place, &landed);
+        goes_on = vcm_light_go_on(view, scene, &path);
     }
     to->rays += path.base.rays;
 }
@@ -271,46 +281,22 @@ static void trace_chunks(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Puts the photons in the order of paths, and those of a path in that of its vertices. */
-static kd_status sort_landings(vcm_landing *sorted, const vcm_landing *landings, uint64_t count,
-                               uint32_t paths) {
-    uint64_t *begins = NULL;
-    KD_TRY(KD_RESERVE_ZEROED(begins, (uint64_t)paths + 1));
-    for (uint64_t i = 0; i < count; ++i) ++begins[landings[i].path + 1];
-    for (uint32_t p = 0; p < paths; ++p) begins[p + 1] += begins[p];
-    for (uint64_t i = 0; i < count; ++i) sorted[begins[landings[i].path]++] = landings[i];
-    for (uint64_t i = 1; i < count; ++i) {
-        const vcm_landing moved = sorted[i];
-        uint64_t to = i;
-        for (; to > 0 && sorted[to - 1].path == moved.path &&
-               sorted[to - 1].photon.landed > moved.photon.landed;
-             --to)
-            sorted[to] = sorted[to - 1];
-        sorted[to] = moved;
-    }
-    memory_free(begins);
-    return KD_OK;
-}
-
-/* Traces the rank's light paths on the device, as a single chunk. */
+/* Traces the rank's light paths on the device, as a single chunk. The photons of a single process
+   stay there. */
 static kd_status trace_on_device(vcm_state *state, const frame *frame) {
     vcm_chunk *to = state->chunks;
-    vcm_landing *landings = NULL;
     vcm_counts counts;
-    KD_TRY(vcm_cuda_trace(&state->device, &state->view, &frame->device_frame->scene.view,
-                          state->first, state->share, &counts));
+    KD_TRY(
+        vcm_cuda_trace(&state->device, frame, &state->view, state->first, state->share, &counts));
     to->count = counts.photons;
-    to->rays = counts.rays;
+    to->rays = counts.samples.rays;
     to->cut = (uint32_t)counts.cut;
+    state->strongest = float_from_bits(counts.strongest);
+    if (!ranks_shared(frame->comm) || to->count == 0) return KD_OK;
     memory_free(to->landings);
     to->landings = NULL;
-    if (to->count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(to->landings, to->count));
-    KD_TRY(KD_RESERVE(landings, to->count));
-    kd_status status = vcm_cuda_fetch(&state->device, landings, to->count);
-    if (status == KD_OK) status = sort_landings(to->landings, landings, to->count, state->share);
-    memory_free(landings);
-    return status;
+    return vcm_cuda_fetch(&state->device, to->landings, to->count);
 }
 
 static void trace_on_host(vcm_state *state, const frame *frame) {
@@ -329,21 +315,21 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status statu
     for (uint32_t c = 0; c < state->chunk_count && status == KD_OK; ++c) {
         status = state->chunks[c].status;
         counts->photons += state->chunks[c].count;
-        counts->rays += state->chunks[c].rays;
+        counts->samples.rays += state->chunks[c].rays;
         counts->cut += state->chunks[c].cut;
     }
     if (status == KD_OK) status = KD_RESERVE_ZEROED(*begins, size + 1);
     if (status == KD_OK) status = KD_RESERVE_ZEROED(all, 3 * size);
-    const uint64_t own[3] = {counts->photons, counts->rays, counts->cut};
+    const uint64_t own[3] = {counts->photons, counts->samples.rays, counts->cut};
     if (size > 1)
         status = ranks_agree_on(frame->comm, status, own, 3, all);
     else if (status == KD_OK)
         memcpy(all, own, sizeof own);
     if (status == KD_OK) {
-        counts->rays = counts->cut = 0;
+        counts->samples.rays = counts->cut = 0;
         for (uint64_t r = 0; r < size; ++r) {
             (*begins)[r + 1] = (*begins)[r] + all[3 * r];
-            counts->rays += all[3 * r + 1];
+            counts->samples.rays += all[3 * r + 1];
             counts->cut += all[3 * r + 2];
         }
     }
@@ -374,39 +360,51 @@ static kd_status build_photons(vcm_state *state, const vcm_landing *all, uint64_
                                job_control *job) {
     kd_status status = KD_OK;
     vec3 *places = NULL;
-    float strongest = 0;
     KD_TRY(KD_RESERVE(places, count));
     for (uint64_t i = 0; i < count; ++i) places[i] = all[i].place;
     KD_TRY_GOTO(pointtree_open(&state->tree, places, count, NULL, NULL, job));
     KD_TRY_GOTO(KD_RESERVE(state->photons, count));
-    for (uint64_t node = 0; node < count; ++node) {
+    for (uint64_t node = 0; node < count; ++node)
         state->photons[node] = all[state->tree.ids[node]].photon;
-        strongest = float_max(strongest, vec3_largest(state->photons[node].power));
-    }
     state->view.tree = pointtree_get_view(&state->tree);
     state->view.photons = state->photons;
-    state->view.scale = flux_scale(strongest);
 done:
     memory_free(places);
     return status;
 }
 
-static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *begins) {
-    const uint64_t count = begins[ranks_shared(frame->comm) ? frame->comm->size : 1];
+/* Joins the photons of all chunks and ranks; those of a device are then on the device again. */
+static kd_status gather_photons(vcm_state *state, const frame *frame, uint64_t *begins,
+                                uint64_t count) {
     vcm_landing *all = NULL;
+    kd_status status = KD_RESERVE(all, count);
+    if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
+    if (status == KD_OK) status = join_landings(frame, state, begins, all);
+    state->strongest = 0;
+    for (uint64_t i = 0; status == KD_OK && i < count; ++i)
+        state->strongest = float_max(state->strongest, vec3_largest(all[i].photon.power));
+    if (status == KD_OK)
+        status = frame->device_frame ? vcm_cuda_place(&state->device, all, count)
+                                     : build_photons(state, all, count, frame->job);
+    memory_free(all);
+    return status;
+}
+
+static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *begins) {
+    const bool shared = ranks_shared(frame->comm), on_device = frame->device_frame != NULL;
+    const uint64_t count = begins[shared ? frame->comm->size : 1];
+    kd_status status = KD_OK;
     pointtree_close(&state->tree);
     memory_free(state->photons);
     memset(&state->tree, 0, sizeof state->tree);
     state->photons = NULL;
     state->view.tree.count = 0;
     if (count == 0) return KD_OK;
-    kd_status status = KD_RESERVE(all, count);
-    if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
-    if (status == KD_OK) status = join_landings(frame, state, begins, all);
-    if (status == KD_OK) status = build_photons(state, all, count, frame->job);
-    if (status == KD_OK && frame->device_frame)
-        status = vcm_cuda_upload(&state->device, &state->tree, state->photons, &state->view);
-    memory_free(all);
+    job_stage_begin(frame->job, "photon_tree", (int64_t)count);
+    if (shared || !on_device) status = gather_photons(state, frame, begins, count);
+    if (status == KD_OK && on_device) status = vcm_cuda_build(&state->device, count, &state->view);
+    job_stage_end(frame->job);
+    state->view.scale = flux_scale(state->strongest);
     return status;
 }
 
@@ -441,7 +439,7 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
 
 static kd_status vcm_pass(frame *frame, uint32_t pass) {
     vcm_state *state = (vcm_state *)frame->state;
-    vcm_counts counts = {0, 0, 0};
+    vcm_counts counts = {{0, 0}, 0, 0, 0};
     uint64_t *begins = NULL;
     begin_pass(state, frame, pass);
     if (!state->view.needs_light) return KD_OK;
@@ -460,7 +458,7 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     if (pass < (uint32_t)frame->carried[0]) return KD_OK;
     frame->carried[0] = pass + 1;
     state->cut += counts.cut;
-    frame->statistics.photon_rays += counts.rays;
+    frame->statistics.photon_rays += counts.samples.rays;
     frame->statistics.photons_emitted += state->view.paths;
     frame->statistics.caustics_stored += state->view.tree.count;
     frame->statistics.radius = (double)state->view.radius;
@@ -477,6 +475,11 @@ static uint64_t vcm_bytes(const kd_render_options *options) {
     return pixels * (3 * sizeof(int64_t) + PHOTON_BYTES);
 }
 
+static uint64_t vcm_launch_bytes(const scene_view *scene, const kd_render_options *options) {
+    (void)scene;
+    return waves_launch_bytes(options, 1, vcm_wave_paths(options), VCM_PATH_BYTES);
+}
+
 const integrator integrator_vcm = {.name = "vcm",
                                    .source = "Georgiev et al. 2012; Hachisuka et al. 2012",
                                    .prepare = vcm_prepare,
@@ -484,6 +487,7 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .close = vcm_close,
                                    .pass = vcm_pass,
                                    .launch = KD_IF_CUDA(vcm_launch),
+                                   .launch_bytes = vcm_launch_bytes,
                                    .passes_are_samples = true,
                                    .depth_probe = &integrator_path,
                                    .refuses = vcm_refuses,

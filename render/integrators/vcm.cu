@@ -1,73 +1,15 @@
-/* `vcm` on a CUDA device: one thread per path.
-   Data flow: trace_light_paths, one thread per light path, reads the scene, adds splats to `sums` by
-              atomics and appends photons to `landings`; the host sorts them by path and bounce,
-              builds their tree, and copies both back; then take_samples, one thread per pixel,
-              reads them and adds samples to the film. Sums are of integers and photons in the order
-              of the CPU's, so pictures have the CPU's bits. */
-#include "render/frame/take_samples.cuh"
-#include "render/integrators/integrators.h"
+/* `vcm` on a CUDA device: its memory, and the tree of its photons.
+   Data flow: vcm_light_waves.cu traces a pass's light paths, which leave splats in `sums` and photons
+              in `landings`; the builder of point trees writes their order to `ids`; order_photons
+              reads both and writes `points` and `photons`, which vcm_eye_waves.cu reads. */
+#include "core/device/async.h"
+#include "core/device/cuda.h"
+#include "points/select/builders.h"
 #include "render/integrators/vcm_device.h"
-#include "render/integrators/vcm_eye.h"
 
 namespace {
 
 enum { TRACE_BLOCK = 128 };
-
-struct vcm_method {
-    vcm_view view;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *pixels, int32_t x,
-                                                       int32_t y, uint32_t sample) const {
-        return vcm_pixel(&view, pixels, x, y, sample);
-    }
-};
-
-/* Where the threads of trace_light_paths write. */
-struct trace_output {
-    vcm_counts *counts;
-    vcm_landing *landings;
-    uint64_t capacity;
-    uint32_t first, share;
-};
-
-__device__ void add_splat(const vcm_view &view, const light_splat &splat, uint32_t *cut) {
-    const int64_t pixel = (int64_t)splat.y * view.pixels.width + splat.x;
-    const float value[3] = {splat.radiance.x, splat.radiance.y, splat.radiance.z};
-    for (int c = 0; c < 3; ++c)
-        atomicAdd((unsigned long long *)(view.sums + 3 * pixel + c),
-                  (unsigned long long)light_splat_units(value[c], view.unit, cut));
-}
-
-__device__ void add_photon(const trace_output &to, const vcm_landing &landing) {
-    const uint64_t slot = atomicAdd((unsigned long long *)&to.counts->photons, 1ull);
-    if (slot < to.capacity) to.landings[slot] = landing;
-}
-
-__global__
-__launch_bounds__(TRACE_BLOCK) void trace_light_paths(const __grid_constant__ scene_view scene,
-                                                      const __grid_constant__ vcm_view view,
-                                                      const __grid_constant__ trace_output to) {
-    const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
-    uint32_t rays = 0, cut = 0;
-    if (i < to.share) {
-        vcm_light_path path = vcm_light_begin(&view, &scene, (uint64_t)to.first + i);
-        vcm_landing landing;
-        light_splat splat;
-        memset(&landing, 0, sizeof landing); /* its padding is copied to the host, too */
-        landing.path = i;
-        while (vcm_light_next(&view, &scene, &path)) {
-            if (view.splat && vcm_light_splat(&view, &scene, &path, &splat))
-                add_splat(view, splat, &cut);
-            if (vcm_light_photon(&view, &path, &landing.place, &landing.photon))
-                add_photon(to, landing);
-        }
-        rays = path.base.rays;
-    }
-    rays = __reduce_add_sync(0xffffffffu, rays);
-    cut = __reduce_add_sync(0xffffffffu, cut);
-    if (threadIdx.x % 32 != 0) return;
-    atomicAdd((unsigned long long *)&to.counts->rays, (unsigned long long)rays);
-    if (cut) atomicAdd((unsigned long long *)&to.counts->cut, (unsigned long long)cut);
-}
 
 __global__
 __launch_bounds__(TRACE_BLOCK) void find_footprints(const __grid_constant__ scene_view scene,
@@ -80,12 +22,17 @@ __launch_bounds__(TRACE_BLOCK) void find_footprints(const __grid_constant__ scen
     t[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
 }
 
-} // namespace
-
-kd_status vcm_launch(const frame *frame, const sample_range *range) {
-    const vcm_method method = {*(const vcm_view *)frame->state}; /* its first member */
-    return take_samples_launch(frame, range, method);
+/* Puts photons in the order of the tree. */
+__global__ __launch_bounds__(TRACE_BLOCK) void order_photons(const vcm_landing *landings,
+                                                             const uint32_t *ids, uint32_t count,
+                                                             vec3 *points, vcm_photon *photons) {
+    const uint32_t node = blockIdx.x * TRACE_BLOCK + threadIdx.x;
+    if (node >= count) return;
+    points[node] = landings[ids[node]].place;
+    photons[node] = landings[ids[node]].photon;
 }
+
+} // namespace
 
 kd_status vcm_cuda_open(vcm_cuda *out, uint64_t sums) {
     void *memory = NULL;
@@ -99,9 +46,18 @@ void vcm_cuda_close(vcm_cuda *owned) {
     device_memory_free(owned->counts);
     device_buffer_free(&owned->landings);
     device_buffer_free(&owned->points);
-    device_buffer_free(&owned->axes);
     device_buffer_free(&owned->photons);
+    device_buffer_free(&owned->ids);
+    device_buffer_free(&owned->scratch);
     memset(owned, 0, sizeof *owned);
+}
+
+static kd_status launch_footprints(float *t, int32_t side, const vcm_view *view,
+                                   const scene_view *scene) {
+    find_footprints<<<cuda_blocks((uint64_t)side * side, TRACE_BLOCK), TRACE_BLOCK>>>(*scene, *view,
+                                                                                      side, t);
+    KD_CUDA_LAUNCHED("find_footprints");
+    return KD_OK;
 }
 
 kd_status vcm_cuda_footprints(float *t, int32_t side, const vcm_view *view,
@@ -109,56 +65,48 @@ kd_status vcm_cuda_footprints(float *t, int32_t side, const vcm_view *view,
     const uint32_t count = (uint32_t)(side * side);
     void *found = NULL;
     KD_TRY(device_memory_reserve(&found, count * sizeof *t));
-    find_footprints<<<(count + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *view, side,
-                                                                              (float *)found);
-    kd_status status = device_memory_download(t, found, count * sizeof *t);
+    kd_status status = launch_footprints((float *)found, side, view, scene);
+    if (status == KD_OK) status = device_memory_download(t, found, count * sizeof *t);
     device_memory_free(found);
     return status;
-}
-
-static kd_status trace_once(vcm_cuda *device, const vcm_view *view, const scene_view *scene,
-                            const trace_output &to, vcm_counts *counts) {
-    const uint64_t sums = view->splat ? 3 * (uint64_t)view->paths : 0;
-    KD_TRY(device_memory_clear(device->counts, sizeof *counts + sums * sizeof *device->sums));
-    if (to.share) {
-        trace_light_paths<<<(to.share + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene,
-                                                                                       *view, to);
-        KD_CUDA_LAUNCHED("trace_light_paths");
-    }
-    return device_memory_download(counts, device->counts, sizeof *counts);
-}
-
-kd_status vcm_cuda_trace(vcm_cuda *device, const vcm_view *view, const scene_view *scene,
-                         uint32_t first, uint32_t share, vcm_counts *counts) {
-    for (;;) {
-        const trace_output to = {device->counts, (vcm_landing *)device->landings.memory,
-                                 device->landings.bytes / sizeof(vcm_landing), first, share};
-        KD_TRY(trace_once(device, view, scene, to, counts));
-        if (counts->photons <= to.capacity) return KD_OK;
-        /* the photons did not fit: again, with a little more than they need */
-        KD_TRY(device_buffer_reserve(&device->landings, (counts->photons + counts->photons / 8) *
-                                                            sizeof(vcm_landing)));
-    }
 }
 
 kd_status vcm_cuda_fetch(const vcm_cuda *device, vcm_landing *landings, uint64_t count) {
     return device_memory_download(landings, device->landings.memory, count * sizeof *landings);
 }
 
-static kd_status upload(device_buffer *to, const void *from, uint64_t bytes) {
-    KD_TRY(device_buffer_reserve(to, bytes));
-    return device_memory_upload(to->memory, from, bytes);
+kd_status vcm_cuda_place(vcm_cuda *device, const vcm_landing *landings, uint64_t count) {
+    KD_TRY(device_buffer_reserve(&device->landings, count * sizeof *landings));
+    return device_memory_upload(device->landings.memory, landings, count * sizeof *landings);
 }
 
-kd_status vcm_cuda_upload(vcm_cuda *device, const pointtree *tree, const vcm_photon *photons,
-                          vcm_view *view) {
-    const uint64_t count = tree->count;
-    KD_TRY(upload(&device->points, tree->points, count * sizeof *tree->points));
-    if (tree->axes) KD_TRY(upload(&device->axes, tree->axes, count));
-    KD_TRY(upload(&device->photons, photons, count * sizeof *photons));
+static kd_status build_tree(vcm_cuda *device, uint64_t count) {
+    const point_builder_cuda *builder = point_builders_cuda[0];
+    point_build_cuda build;
+    memset(&build, 0, sizeof build);
+    build.points = point_array_make(device->landings.memory, count, 3, POINT_FLOAT);
+    build.points.stride_bytes = sizeof(vcm_landing);
+    build.split = POINTTREE_ROUND_ROBIN;
+    KD_TRY(device_buffer_reserve(&device->ids, count * sizeof(uint32_t)));
+    build.ids = (uint32_t *)device->ids.memory;
+    build.stream = device_thread_stream();
+    KD_TRY(builder->scratch_bytes(&build.scratch_bytes, &build));
+    KD_TRY(device_buffer_reserve(&device->scratch, build.scratch_bytes));
+    build.scratch = device->scratch.memory;
+    return builder->build(&build);
+}
+
+kd_status vcm_cuda_build(vcm_cuda *device, uint64_t count, vcm_view *view) {
+    KD_TRY(build_tree(device, count));
+    KD_TRY(device_buffer_reserve(&device->points, count * sizeof(vec3)));
+    KD_TRY(device_buffer_reserve(&device->photons, count * sizeof(vcm_photon)));
+    order_photons<<<cuda_blocks(count, TRACE_BLOCK), TRACE_BLOCK>>>(
+        (const vcm_landing *)device->landings.memory, (const uint32_t *)device->ids.memory,
+        (uint32_t)count, (vec3 *)device->points.memory, (vcm_photon *)device->photons.memory);
+    KD_CUDA_LAUNCHED("order_photons");
+    memset(&view->tree, 0, sizeof view->tree); /* its box and ids are not used */
     view->tree.points = (const vec3 *)device->points.memory;
-    view->tree.axes = tree->axes ? (const uint8_t *)device->axes.memory : NULL;
-    view->tree.ids = NULL;
+    view->tree.count = (uint32_t)count;
     view->photons = (const vcm_photon *)device->photons.memory;
-    return KD_OK;
+    return device_wait(); /* for the stage's time */
 }

@@ -27,7 +27,7 @@ typedef struct vcm_photon {
     vec3 power, direction, normal; /* normal: of the triangle, on the side that was hit */
     float others;                  /* vcm_chain.others */
     uint32_t landed;               /* vertices of the path, this one included */
-    bool disperses;                /* it has passed dispersive glass */
+    uint32_t disperses;            /* 1: it has passed dispersive glass */
 } vcm_photon;
 
 /* Everything that a pass's paths depend on. */
@@ -75,6 +75,7 @@ KD_FN vcm_light_path vcm_light_begin(const vcm_view *view, const scene_view *sce
     path.emitted = vcm_emission_density(scene, &view->emission, flying->light, flying->ray.origin,
                                         flying->ray.direction);
     path.base.over = !(path.emitted > 0);
+    path.from = flying->ray.origin;
     return path;
 }
 
@@ -134,18 +135,11 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
     return !vec3_is_zero(flying->power);
 }
 
-/* Advances to the next vertex; returns false if the path has ended. */
-KD_FN bool vcm_light_next(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
-    photon_path *state = &path->base.photon_state;
-    const emitted_photon *flying = &state->flying;
+/* Advances the weights to the vertex that the path has reached. */
+KD_FN void vcm_light_land(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
+    const emitted_photon *flying = &path->base.photon_state.flying;
     const surface *at = &path->base.at;
-    const bool first = path->base.landed == 0;
-    if (light_path_is_over(&view->limits, &path->base)) return false;
-    if (first)
-        path->from = flying->ray.origin;
-    else if (!vcm_light_turn(view, scene, path))
-        return false;
-    if (!light_path_land(scene, &path->base)) return false;
+    const bool first = path->base.landed == 1;
     const bool in_volume = path->base.turn == PHOTON_SCATTERS_IN_VOLUME;
     const vec3 place = in_volume ? flying->ray.origin : at->position;
     const vec3 direction = flying->ray.direction;
@@ -156,6 +150,17 @@ KD_FN bool vcm_light_next(const vcm_view *view, const scene_view *scene, vcm_lig
     vcm_chain_land(&path->chain, parallel ? 1 : vec3_length2(vec3_sub(place, path->from)),
                    in_volume ? 1 : fabsf(vec3_dot(direction, at->geometric)));
     if (!in_volume && at->disperses) path->disperses = true;
+}
+
+/* Leaves the vertex; returns false if the path ends. */
+KD_FN bool vcm_light_go_on(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
+    return !light_path_is_over(&view->limits, &path->base) && vcm_light_turn(view, scene, path);
+}
+
+/* Advances to the next vertex; returns false if there is none. */
+KD_FN bool vcm_light_next(const vcm_view *view, const scene_view *scene, vcm_light_path *path) {
+    if (!light_path_land(scene, &path->base)) return false;
+    vcm_light_land(view, scene, path);
     return true;
 }
 
@@ -171,14 +176,28 @@ KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *pa
             medium_phase(medium_of(scene, flying->medium)->g, vec3_dot(flying->ray.direction, wo));
         return vec3_scale(flying->power, *back);
     }
-    const vec3 sent = vec3_mul(bsdf_flux(at, wi, wo), flying->power);
+    /* without a call where the shading normal is the geometric one */
+    const vec3 flux = surface_is_tilted(at)
+                          ? bsdf_flux(at, wi, wo)
+                          : vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
+                                       fabsf(vec3_dot(wo, at->geometric)));
+    const vec3 sent = vec3_mul(flux, flying->power);
     if (!vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
     return sent;
 }
 
-/* Contribution of the vertex to the camera; returns false if there is none. */
-KD_FN bool vcm_light_splat(const vcm_view *view, const scene_view *scene, vcm_light_path *path,
-                           light_splat *out) {
+/* A contribution of a vertex to the camera: it counts as far as light passes along the ray. */
+typedef struct vcm_splat {
+    int32_t x, y;
+    ray shadow;
+    uint32_t medium; /* the medium where the ray starts */
+    vec3 sent;
+    float weight;
+} vcm_splat;
+
+/* Connects the vertex to the camera; returns false if it contributes nothing. */
+KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
+                             const vcm_light_path *path, vcm_splat *out) {
     const photon_path *state = &path->base.photon_state;
     const emitted_photon *flying = &state->flying;
     const surface *at = &path->base.at;
@@ -194,24 +213,28 @@ KD_FN bool vcm_light_splat(const vcm_view *view, const scene_view *scene, vcm_li
     const vec3 wo = vec3_normalize(vec3_sub(seen.eye, place));
     const vec3 sent = vcm_light_scattered(scene, path, wo, &back);
     if (vec3_is_zero(sent)) return false;
-    const uint32_t medium =
-        in_volume
-            ? flying->medium
-            : medium_beyond_surface(at, vec3_negate(flying->ray.direction), wo, flying->medium);
-    const ray shadow = in_volume ? ray_make(place, vec3_sub(seen.eye, place), 0, 1)
-                                 : surface_connect(at, seen.eye);
-    const vec3 visible =
-        path_transmittance(scene, SCENE_TREE, shadow, medium, view->path.cutouts, &path->base.rays);
+    out->medium = in_volume ? flying->medium
+                            : medium_beyond_surface(at, vec3_negate(flying->ray.direction), wo,
+                                                    flying->medium);
+    out->shadow = in_volume ? ray_make(place, vec3_sub(seen.eye, place), 0, 1)
+                            : surface_connect(at, seen.eye);
     const float cosine = in_volume ? 1 : fabsf(vec3_dot(wo, at->geometric));
     const bool merges = !in_volume && path->chain.from_lens && surface_holds_photons(at);
     const float camera = seen.per_area * cosine / (float)view->paths;
     const float light = camera * ((merges ? view->merges : 0) + vcm_chain_join(&path->chain) +
                                   path->chain.others * back);
-    const float weight = seen.per_area * seen.filter * vcm_weight(light, 0);
+    out->weight = seen.per_area * seen.filter * vcm_weight(light, 0);
+    out->sent = vcm_tinted(view, path->disperses, sent);
     out->x = seen.x;
     out->y = seen.y;
-    out->radiance = vec3_scale(vec3_mul(vcm_tinted(view, path->disperses, sent), visible), weight);
-    return !vec3_is_zero(out->radiance) && vec3_is_finite(out->radiance);
+    return true;
+}
+
+/* Radiance of a splat if the fraction `visible` of the light arrives. Returns false if it is zero
+   or not finite. */
+KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance) {
+    *radiance = vec3_scale(vec3_mul(splat->sent, visible), splat->weight);
+    return !vec3_is_zero(*radiance) && vec3_is_finite(*radiance);
 }
 
 /* Returns true if eye paths merge with the path at its vertex; *place and *landed then describe

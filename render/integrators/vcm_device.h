@@ -2,48 +2,62 @@
 #ifndef KD_RENDER_INTEGRATORS_VCM_DEVICE_H
 #define KD_RENDER_INTEGRATORS_VCM_DEVICE_H
 #include "core/device/device_memory.h"
-#include "points/tree/pointtree.h"
+#include "render/frame/waves.h"
 #include "render/integrators/vcm.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A photon, where it landed, and its light path. */
-typedef struct vcm_landing {
-    vec3 place;
-    vcm_photon photon;
-    uint32_t path;
-} vcm_landing;
+enum {
+    VCM_WAVE_PATHS = 1 << 20, /* paths in flight, unless fewer are requested */
+    VCM_PATH_BYTES = 331      /* of each, as laid out by vcm_eye_waves.cu */
+};
+
+/* Returns the number of paths in flight of a launch with many paths. */
+static inline uint64_t vcm_wave_paths(const kd_render_options *options) {
+    const uint64_t requested = waves_paths(options);
+    return requested < VCM_WAVE_PATHS ? requested : (uint64_t)VCM_WAVE_PATHS;
+}
 
 /* Counts of a pass's light paths. */
 typedef struct vcm_counts {
-    uint64_t photons, rays, cut; /* cut: splats that were clamped */
+    sample_counts samples; /* rays */
+    uint64_t photons, cut; /* cut: splats that were clamped */
+    uint32_t strongest;    /* bits of the largest channel of a photon's power */
 } vcm_counts;
+
+/* A photon, and where it landed. */
+typedef struct vcm_landing {
+    vec3 place;
+    vcm_photon photon;
+} vcm_landing;
 
 /* Device memory of the integrator. */
 typedef struct vcm_cuda {
     int64_t *sums;
     vcm_counts *counts;
-    device_buffer landings, points, axes, photons;
+    device_buffer landings;             /* the photons, in no order */
+    device_buffer points, photons, ids; /* the same in the order of their tree */
+    device_buffer scratch;              /* of the tree's builder */
 } vcm_cuda;
 
 /* `sums`: number of sums of splats. */
 KD_DEVICE_CALL(vcm_cuda_open, (vcm_cuda * out, uint64_t sums));
 KD_DEVICE_ANSWER(void, vcm_cuda_close, (vcm_cuda * owned), ); /* `owned` may be zeroed */
 /* Sets t[i] to the distance of the surface behind pixel i of a grid of side x side pixels over the
-   picture; INFINITY: none. `scene` has device pointers, here and below. */
+   picture; INFINITY: none. `scene` has device pointers. */
 KD_DEVICE_CALL(vcm_cuda_footprints,
                (float *t, int32_t side, const vcm_view *view, const scene_view *scene));
 /* Traces light paths: adds their splats to the sums, which are cleared first, and sets *counts. The
-   photons are in device memory, in no order. */
-KD_DEVICE_CALL(vcm_cuda_trace, (vcm_cuda * device, const vcm_view *view, const scene_view *scene,
+   photons are in device memory. */
+KD_DEVICE_CALL(vcm_cuda_trace, (vcm_cuda * device, const frame *frame, const vcm_view *view,
                                 uint32_t first, uint32_t share, vcm_counts *counts));
-/* Copies the photons to the host. */
+/* Copies photons to the host, and from it in place of those on the device. */
 KD_DEVICE_CALL(vcm_cuda_fetch, (const vcm_cuda *device, vcm_landing *landings, uint64_t count));
-/* Copies tree and photons to the device, and sets the view's pointers to them. */
-KD_DEVICE_CALL(vcm_cuda_upload, (vcm_cuda * device, const pointtree *tree,
-                                 const vcm_photon *photons, vcm_view *view));
+KD_DEVICE_CALL(vcm_cuda_place, (vcm_cuda * device, const vcm_landing *landings, uint64_t count));
+/* Builds the tree of the photons on the device, and sets the view's pointers. */
+KD_DEVICE_CALL(vcm_cuda_build, (vcm_cuda * device, uint64_t count, vcm_view *view));
 
 #ifdef __cplusplus
 }

@@ -16,9 +16,9 @@ typedef struct vcm_eye_path {
 } vcm_eye_path;
 
 KD_FN vcm_eye_path vcm_eye_begin(const vcm_view *view, const scene_view *scene, ray ray, float time,
-                                 path_result *result) {
+                                 uint32_t *rays) {
     vcm_eye_path path;
-    path.state = path_begin_in(scene, SCENE_TREE, ray, &result->rays);
+    path.state = path_begin_in(scene, SCENE_TREE, ray, rays);
     path.state.wavelength = view->wavelength;
     path.chain = vcm_chain_begin(0, 0);
     if (view->splat)
@@ -73,36 +73,32 @@ KD_FN float vcm_eye_lamp_weight(const vcm_view *view, const scene_view *scene,
     return vcm_weight(vcm_bounded(light), vcm_bounded(hit));
 }
 
-/* Direct light of one sampled light at the path's vertex. */
-KD_FN vec3 vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm_eye_path *path,
-                        path_turn turn, const surface *at, rng_key key, uint32_t *rays) {
+/* Samples a light at the path's vertex. Returns false if the contribution is zero. */
+KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm_eye_path *path,
+                        path_turn event, const surface *at, rng_key key, shadow_request *request) {
     const path_state *state = &path->state;
-    const bool in_volume = turn == PATH_SCATTERS_IN_VOLUME;
+    const bool in_volume = event == PATH_SCATTERS_IN_VOLUME;
     const vec3 direction = state->ray.direction, wo = vec3_negate(direction);
     const vec3 place = in_volume ? state->place : at->position;
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
     const light_sample drawn =
         light_draw(scene, place, in_volume ? vec3_all(0) : path_light_normal(at, wo), random);
-    shadow_request request;
     float weight;
     if (in_volume) {
         const float phase =
             medium_phase(medium_of(scene, state->medium)->g, vec3_dot(direction, drawn.direction));
-        if (!path_light_request_in(place, state->medium, phase, &drawn, &request))
-            return vec3_all(0);
+        if (!path_light_request_in(place, state->medium, phase, &drawn, request)) return false;
         weight = vcm_eye_lamp_weight(view, scene, path, place, vec3_all(0), false, &drawn, 1, phase,
                                      phase);
     } else {
-        if (!path_light_request_at(at, wo, state->medium, &drawn, &request)) return vec3_all(0);
+        if (!path_light_request_at(at, wo, state->medium, &drawn, request)) return false;
         weight = vcm_eye_lamp_weight(
             view, scene, path, place, vcm_light_normal(at, wo), vcm_is_lens(at, false), &drawn,
             vcm_cosine(at, wo, drawn.direction), bsdf_pdf(at, wo, drawn.direction),
             vcm_pdf_flux(at, drawn.direction, wo));
     }
-    request.weight *= weight;
-    return shadow_request_light(&request,
-                                path_transmittance(scene, SCENE_TREE, request.ray, request.medium,
-                                                   view->path.cutouts, rays));
+    request->weight *= weight;
+    return true;
 }
 
 /* Weight of merging with a light path. */
@@ -163,34 +159,77 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
     return true;
 }
 
+/* Processes the end of the path's ray number `depth`, as path_arrive does, and advances the weights
+   to the path's vertex. *sent is weighed. */
+KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
+                               int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
+    path_state *state = &path->state;
+    const path_turn event = path_arrive(scene, &view->path, state, depth, hit, key, at, sent);
+    const bool in_volume = state->in_volume, hits = !in_volume && at->triangle != KD_NONE;
+    if (hits && at->disperses) path->disperses = true;
+    if (in_volume || hits)
+        vcm_chain_land(&path->chain,
+                       depth == 1 && view->pixels.eye.tall > 0
+                           ? 1
+                           : vec3_length2(vec3_sub(in_volume ? state->place : at->position,
+                                                   state->ray.origin)),
+                       in_volume ? 1 : fabsf(vec3_dot(state->ray.direction, at->geometric)));
+    if (!vec3_is_zero(*sent)) *sent = vec3_scale(*sent, vcm_eye_hit_weight(view, scene, path, at));
+    return event;
+}
+
+/* Returns true if paths merge at the vertex. */
+KD_FN bool vcm_eye_merges(const vcm_view *view, path_turn event, const surface *at) {
+    return event == PATH_SCATTERS && view->merges > 0 && surface_holds_photons(at);
+}
+
+/* Radiance that the path brings to its pixel from a vertex. `sent`: emission or sky; `more`: of
+   lamps and merges, not weakened by the path's throughput. */
+KD_FN vec3 vcm_eye_brings(const vcm_view *view, vec3 throughput, bool disperses, vec3 sent,
+                          vec3 more) {
+    return vcm_tinted(view, disperses, vec3_add(sent, vec3_mul(throughput, more)));
+}
+
 /* Adds to *result the light at the end of the path's ray number `depth`; returns false if the path
    ends. */
 KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
                         int32_t depth, rng_key key, path_result *result) {
     surface at;
-    vec3 sent, more;
+    shadow_request request;
+    vec3 sent, more = vec3_all(0);
     path_state *state = &path->state;
-    const vec3 from = state->ray.origin;
     const ray_hit hit = path_advance(scene, SCENE_TREE, &view->path, state, key, result);
-    const path_turn event = path_arrive(scene, &view->path, state, depth, hit, key, &at, &sent);
-    const bool in_volume = state->in_volume, lands = in_volume || at.triangle != KD_NONE;
+    const path_turn event = vcm_eye_arrive(view, scene, path, depth, hit, key, &at, &sent);
     if (depth == 1 && at.triangle != KD_NONE) result->first = at;
-    if (!in_volume && at.triangle != KD_NONE && at.disperses) path->disperses = true;
-    if (lands)
-        vcm_chain_land(&path->chain,
-                       depth == 1 && view->pixels.eye.tall > 0
-                           ? 1
-                           : vec3_length2(vec3_sub(in_volume ? state->place : at.position, from)),
-                       in_volume ? 1 : fabsf(vec3_dot(state->ray.direction, at.geometric)));
-    if (!vec3_is_zero(sent)) sent = vec3_scale(sent, vcm_eye_hit_weight(view, scene, path, &at));
-    more = vec3_all(0);
-    if (view->lamps && path_seeks_light(event, &at))
-        more = vcm_eye_lamp(view, scene, path, event, &at, key, &result->rays);
-    if (event == PATH_SCATTERS && view->merges > 0 && surface_holds_photons(&at))
+    if (view->lamps && path_seeks_light(event, &at) &&
+        vcm_eye_lamp(view, scene, path, event, &at, key, &request))
+        more = shadow_request_light(&request, path_transmittance(scene, SCENE_TREE, request.ray,
+                                                                 request.medium, view->path.cutouts,
+                                                                 &result->rays));
+    if (vcm_eye_merges(view, event, &at))
         more = vec3_add(more, vcm_eye_merge(view, path, &at, depth));
-    sent = vec3_add(sent, vec3_mul(state->throughput, more));
-    result->radiance = vec3_add(result->radiance, vcm_tinted(view, path->disperses, sent));
+    result->radiance = vec3_add(
+        result->radiance, vcm_eye_brings(view, state->throughput, path->disperses, sent, more));
     return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);
+}
+
+/* Radiance of a pixel's splats, for the sample whose random numbers are those of `key`. */
+KD_FN vec3 vcm_splats_of(const vcm_view *view, const pixel_view *pixels, int32_t x, int32_t y,
+                         rng_key key) {
+    if (!view->splat) return vec3_all(0);
+    const int64_t *sums = view->sums + 3 * ((int64_t)y * pixels->width + x);
+    const rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
+    const vec2 place = pixel_filter_draw(pixels->filter, random.value[0], random.value[1]);
+    /* pixel_weigh multiplies the sample by the filter's weight, which splats have already */
+    const double unit =
+        (double)view->unit / view->paths / (double)pixel_filter_weight(pixels->filter, place);
+    return vec3_make((float)((double)sums[0] * unit), (float)((double)sums[1] * unit),
+                     (float)((double)sums[2] * unit));
+}
+
+/* The time at which a sample's camera ray starts. */
+KD_FN float vcm_eye_time(const pixel_view *pixels, rng_key key) {
+    return pixels->moves ? sobol_draw(key, 0, PATH_DRAW_TIME).value[0] : 0;
 }
 
 /* Sample `sample` of a pixel: an eye path, and the pixel's splats. `pixels`: view->pixels with the
@@ -200,24 +239,13 @@ KD_FN pixel_sample vcm_pixel(const vcm_view *view, const pixel_view *pixels, int
     const scene_view *scene = pixels->scene;
     const rng_key key = pixel_key(pixels, x, y, sample);
     const ray ray = pixel_ray(pixels, x, y, key);
-    const float time = pixels->moves ? sobol_draw(key, 0, PATH_DRAW_TIME).value[0] : 0;
     path_result result;
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
-    vcm_eye_path path = vcm_eye_begin(view, scene, ray, time, &result);
+    vcm_eye_path path = vcm_eye_begin(view, scene, ray, vcm_eye_time(pixels, key), &result.rays);
     for (int32_t depth = 1; depth <= view->path.max_depth; ++depth)
         if (!vcm_eye_next(view, scene, &path, depth, key, &result)) break;
-    if (view->splat) {
-        const int64_t *sums = view->sums + 3 * ((int64_t)y * pixels->width + x);
-        const rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
-        const vec2 place = pixel_filter_draw(pixels->filter, random.value[0], random.value[1]);
-        /* pixel_weigh multiplies the sample by the filter's weight, which splats have already */
-        const double unit =
-            (double)view->unit / view->paths / (double)pixel_filter_weight(pixels->filter, place);
-        result.radiance = vec3_add(result.radiance, vec3_make((float)((double)sums[0] * unit),
-                                                              (float)((double)sums[1] * unit),
-                                                              (float)((double)sums[2] * unit)));
-    }
+    result.radiance = vec3_add(result.radiance, vcm_splats_of(view, pixels, x, y, key));
     return pixel_of(pixels, &ray, &result.first, result.radiance, result.rays);
 }
 

@@ -297,7 +297,7 @@ kd_status eye_begin_paths(const eye_slots *slots) {
 }
 
 kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
-    KD_TRY(cast_paths(run));
+    KD_TRY(cast_paths(run, run->wave == 0));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start_eye(run, photons, slots, eye_shade<false>, SHADE_BLOCK, "eye_shade of others"));
     KD_TRY(start_eye(run, photons, slots, eye_shade<true>, SHADE_BLOCK, "eye_shade of diffuse"));

@@ -394,7 +394,7 @@ kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
     const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;
     gather_tally tally;
     KD_CUDA(cudaMemsetAsync(slots->ends.tally, 0, sizeof tally));
-    KD_TRY(cast_paths(run));
+    KD_TRY(cast_paths(run, run->wave == 0));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<false>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));

@@ -166,6 +166,29 @@ static void test_sizes(void **state) {
     }
 }
 
+/* Light paths and eye paths of vcm, by all techniques and by some, with pools that hold all paths
+   and pools that are refilled. */
+static void test_vcm(void **state) {
+    (void)state;
+    static const char *const techniques[] = {"all", "eye+lamps", "splat", "eye+merge",
+                                             "lamps+splat+merge"};
+    for (int i = 0; scene_path(i); ++i) {
+        if (gpu_is_emulated() && i == 3) continue; /* its trees take long */
+        for (int t = 0; t < 5; ++t) {
+            if (gpu_leaves_out((uint32_t)(i + t), 4)) continue;
+            kd_render_options options =
+                options_for((int32_t)gpu_size(333, 43), (int32_t)gpu_size(201, 31), 2);
+            strcpy(options.integrator, "vcm");
+            strcpy(options.techniques, techniques[t]);
+            if (t % 2) options.shutter = 1;
+            if (t > 2) options.filter = PIXEL_FILTER_MITCHELL;
+            const run_result cpu = run_on_device(scene_path(i), &options, "cpu", NULL, NULL);
+            options.device_paths = (i + t) % 2 ? 0 : 1024;
+            expect_same(scene_path(i), &options, &cpu);
+        }
+    }
+}
+
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
     atomic_store(&((job_control *)context)->cancelled, true);
@@ -276,7 +299,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pools),          cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_frequent_saves), cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan),           cmocka_unit_test(test_vcm),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
