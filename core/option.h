@@ -50,9 +50,12 @@ typedef struct option_row {
     const char *unit;                 /* of a number, such as "seconds"; NULL: none */
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
-    const char *automatic;            /* OPTION_FLOAT: the word that sets NAN; NULL: none */
-    double minimum, maximum;          /* inclusive range of a number; both 0: unlimited */
-    size_t offset, bytes;             /* position and size in the group's struct: OPTION_FIELD */
+    /* Returns what takes the place of a former choice; NULL: the name never was one. May be NULL.
+     */
+    const char *(*replaced)(const char *name);
+    const char *automatic;   /* OPTION_FLOAT: the word that sets NAN; NULL: none */
+    double minimum, maximum; /* inclusive range of a number; both 0: unlimited */
+    size_t offset, bytes;    /* position and size in the group's struct: OPTION_FIELD */
     option_kind kind;
     option_resume resume;
     int count;      /* elements of an array field; 0 means 1 */

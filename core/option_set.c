@@ -17,6 +17,9 @@ typedef struct option_words {
 static kd_status refuse_with(const option_words *words, const char *more) {
     char expected[OPTION_TEXT_BYTES];
     const option_row *row = words->row;
+    const char *replaced = row->replaced ? row->replaced(words->text) : NULL;
+    KD_REQUIRE(!replaced, KD_ERROR_USAGE, "%s%s %s no longer exists: use %s",
+               words->source == OPTION_BY_LINE ? "--" : "", row->name, words->text, replaced);
     option_expect(expected, sizeof expected, row);
     if (words->source == OPTION_BY_ENVIRONMENT)
         KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s%s", row->environment, words->text, expected,

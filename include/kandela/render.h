@@ -58,7 +58,7 @@ typedef enum kd_tonemap {
 /* Options of a rendering, as on the command line of `kandela render`. Initialise with
    kd_render_options_default, which sets struct_size; new fields are only added at the end. Few
    users need the options marked "advanced" or "experimental". "Photon mapping" stands for the
-   integrators "photon", "ppm" and "sppm". */
+   integrators "photon" and "sppm". */
 typedef struct kd_render_options {
     size_t struct_size;
     char integrator[32];   /* "auto": the one that suits the scene; else "path", "photon", ...:
@@ -91,12 +91,12 @@ typedef struct kd_render_options {
                                  (0, 1] */
     int32_t precompute; /* advanced, final gather: 1: precompute irradiance at the photons where
                            that is less work; 0: estimate it at the end of each gather ray */
-    int32_t passes;     /* "ppm", "sppm": passes, each with its own photon maps and one sample per
+    int32_t passes;     /* "sppm": passes, each with its own photon maps and one sample per
                            pixel */
-    float alpha; /* "ppm", "sppm", "vcm": in (0, 1]: pass i shrinks the squared radius by the factor
-                     (i + alpha) / (i + 1) */
-    char channel[16]; /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
-                         "distance" */
+    float alpha;        /* "sppm", "vcm": in (0, 1]: pass i shrinks the squared radius by the factor
+                            (i + alpha) / (i + 1) */
+    char channel[16];   /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
+                           "distance" */
     const char *photon_map; /* "photon": photon file, owned by the caller; NULL: emit photons */
     double target_error;    /* stop at this estimated relative error (root of relMSE) of the image,
                                tested at 16, 32, 48, 64, 96, 128, ... samples; `spp` or `passes`
@@ -127,8 +127,8 @@ typedef struct kd_render_options {
                        CPUs; "auto": whole. Same image */
     char media[16]; /* advanced: contents of the map of media: "points" (photons at scattering
                        events) or "beams" (photon beams) */
-    int32_t maps_ahead; /* advanced, "ppm" and "sppm" on a CUDA device: 1: the maps of the next pass
-                           are built during this one, in extra memory; 0: when needed. Same image */
+    int32_t maps_ahead;    /* advanced, "sppm" on a CUDA device: 1: the maps of the next pass
+                              are built during this one, in extra memory; 0: when needed. Same image */
     int32_t allow_outside; /* security: 1: scene files may refer to files outside their directory
                               (of the description or the mesh); 0: these are refused, or skipped
                               with a warning, whether or not they exist. Never allowed for glTF */

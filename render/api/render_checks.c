@@ -21,8 +21,8 @@ kd_status render_request_check(const kd_render_options *options, int32_t crop[4]
     KD_REQUIRE(
         !rank_maps_distributed(options->maps) || integrator_can_distribute(integrator, options),
         KD_ERROR_USAGE,
-        "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
-        "or photon without final gathering, adaptive estimates and photon map files",
+        "integrator %s does not support distributed photon maps with these options; use sppm, or "
+        "photon without final gathering, adaptive estimates and photon map files",
         integrator->name);
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];

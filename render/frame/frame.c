@@ -121,14 +121,6 @@ typedef struct few_samples {
     pixel_sample samples[FEW_SAMPLES];
 } few_samples;
 
-/* Returns the sample number that determines the camera ray: ppm reuses the camera rays of its first
-   spp samples. */
-static uint32_t camera_sample(const frame *frame, uint32_t sample) {
-    const bool again = frame->integrator->pass && frame->integrator->counts_samples &&
-                       frame->integrator->counts_samples(frame->options);
-    return again ? sample % (uint32_t)frame->options->spp : sample;
-}
-
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
    numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
@@ -145,11 +137,10 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *request = &tile->requests[i];
         if (catches)
-            catcher_take(&view, cutouts, request->x, request->y,
-                         camera_sample(pass->frame, request->sample), &tile->samples[i]);
+            catcher_take(&view, cutouts, request->x, request->y, request->sample,
+                         &tile->samples[i]);
         tile->rays += tile->samples[i].rays;
-        pixel_weigh(&view, request->x, request->y, camera_sample(pass->frame, request->sample),
-                    &tile->samples[i]);
+        pixel_weigh(&view, request->x, request->y, request->sample, &tile->samples[i]);
         if (!film_add(pass->film, request->x, request->y, &tile->samples[i])) ++tile->nan_samples;
     }
     tile->count = 0;

@@ -39,7 +39,7 @@ typedef struct lookup_chunk {
     const photon_map_view *views[MAPS];
     const photon_view *view;
     ranks *comm;
-    uint32_t sample, camera_sample;
+    uint32_t sample;
     int32_t top, rows;
     const distributed_range *range;
     row_lookups *row;
@@ -70,7 +70,7 @@ static kd_status follow(const lookup_chunk *work, row_lookups *row, int32_t x, i
         view.later.counts = &row->counts;
         view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
-        const ray ray = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
+        const ray ray = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->sample));
         const eye_path path = photon_eye_path(work->frame->scene, &view, LOOKUP_INLINE, ray, key);
         *out = pixel_of(&eye, &ray, &path.result.first, path.result.radiance, path.result.rays);
         if (row->counts.requests <= row->capacity) return KD_OK;
@@ -288,7 +288,7 @@ static void add_row(lookup_chunk *work, const row_lookups *row, int32_t y) {
         }
         sample->radiance = vec3_add(sample->radiance, gathered);
         rays += sample->rays;
-        pixel_weigh(&eye, to->x0 + x, to->y0 + y, work->camera_sample, sample);
+        pixel_weigh(&eye, to->x0 + x, to->y0 + y, work->sample, sample);
         nans += !film_add(to, to->x0 + x, to->y0 + y, sample);
     }
     atomic_fetch_add(&work->rays, rays);
@@ -339,7 +339,7 @@ static uint64_t chunk_samples(uint32_t gather) {
 
 kd_status distributed_lookups_take(const frame *frame, film *film, const photon_maps *maps,
                                    const photon_view *view, const distributed_range *range,
-                                   uint32_t period, sample_counts *counts, bool *over) {
+                                   sample_counts *counts, bool *over) {
     const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)film->width;
     const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
@@ -351,7 +351,6 @@ kd_status distributed_lookups_take(const frame *frame, film *film, const photon_
                              .view = view,
                              .comm = frame->comm,
                              .sample = range->sample,
-                             .camera_sample = period ? range->sample % period : range->sample,
                              .top = top,
                              .range = range};
         work.rows = film->height - top < rows ? film->height - top : rows;

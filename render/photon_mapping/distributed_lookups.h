@@ -1,4 +1,4 @@
-/* Samples of `photon`, `sppm` and `ppm` on CPUs with photons distributed over the ranks that traced
+/* Samples of `photon` and `sppm` on CPUs with photons distributed over the ranks that traced
    them (photon_options.distributed). Each rank traces all camera paths and looks up its own
    photons; integer sums are reduced over the ranks, so the result has the same bits as on a single
    rank. */
@@ -9,11 +9,10 @@
 #include "render/photon_mapping/eye_path.h"
 
 /* Takes sample `range->sample` of the film's rows; keeps the sums of the rank's own rows.
-   Collective. If `period` is not 0, the camera ray of sample s is that of sample s modulo `period`.
-   Sets *over if the job of some rank was cancelled. */
+   Collective. Sets *over if the job of some rank was cancelled. */
 kd_status distributed_lookups_take(const frame *frame, film *film, const photon_maps *maps,
                                    const photon_view *view, const distributed_range *range,
-                                   uint32_t period, sample_counts *counts, bool *over);
+                                   sample_counts *counts, bool *over);
 /* Bytes that a rank needs. `gather`: k of the estimate; 0: fixed radius. */
 uint64_t distributed_lookups_bytes(uint32_t gather);
 /* Bytes that a rank sends for one sample of each of `pixels` pixels. */

@@ -1,4 +1,4 @@
-/* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device: the interface for the host, and the
+/* Camera paths of `photon` and `sppm` on a CUDA device: the interface for the host, and the
    code that the kernels share (storage of paths between two wavefronts, kernel launches, results of
    lookups). The kernels take one sample of each pixel of a range at a time, with deferred lookups
    (eye_waves.cu, gather_waves.cu) or inline ones (inline_lookup.cu). */
@@ -43,7 +43,6 @@ struct gather_ends {
 struct eye_slots {
     path_waves waves;
     uint32_t *first_request; /* first request of each slot; KD_NONE: none */
-    uint32_t camera_sample;  /* sample number that determines the camera ray */
     bool by_waves; /* paths are traced as wavefronts; otherwise by one thread each, and only samples
                       are stored */
     /* For final gather, otherwise NULL (gather_waves.cu): */
@@ -102,7 +101,7 @@ __device__ __forceinline__ bool slot_begins(const eye_slots &slots, uint32_t slo
         at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples)
         return false;
     const int32_t x = w.range.x0 + at.x, y = w.range.y0 + at.y;
-    *ray = pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample));
+    *ray = pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.waves.range.begin));
     return true;
 }
 

@@ -313,8 +313,7 @@ static pixel_sample photon_sample(const frame *frame, int32_t x, int32_t y, uint
 static kd_status photon_take_distributed(frame *frame, film *film, const distributed_range *range,
                                          struct sample_counts *counts, bool *over) {
     const photon_state *state = (const photon_state *)frame->state;
-    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, 0, counts,
-                                    over);
+    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, counts, over);
 }
 
 /* Final gather and the adaptive estimator need the photons themselves, not sums over them, which is
@@ -326,7 +325,7 @@ static bool photon_can_distribute(const kd_render_options *options) {
 
 static kd_status photon_launch(const frame *frame, const struct sample_range *range) {
     photon_state *state = (photon_state *)frame->state;
-    return photon_cuda_take(&state->device_photons, frame, &state->view, range, 0);
+    return photon_cuda_take(&state->device_photons, frame, &state->view, range);
 }
 
 uint32_t photon_all_maps(const kd_render_options *options) {

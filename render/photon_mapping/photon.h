@@ -1,4 +1,4 @@
-/* Interfaces shared by the integrators that use photon maps: `photon`, `sppm` and `ppm`. */
+/* Interfaces shared by the integrators that use photon maps: `photon` and `sppm`. */
 #ifndef KD_RENDER_PHOTON_MAPPING_PHOTON_H
 #define KD_RENDER_PHOTON_MAPPING_PHOTON_H
 #include "core/device/cuda_stubs.h"
@@ -86,11 +86,9 @@ photon_figures photon_cuda_figures(const photon_cuda *device_photons);
 void photon_cuda_report_figures(const photon_cuda *device_photons, frame_statistics *statistics);
 
 /* Takes the samples of `range`; maps and tiles of `view` are in device memory. Splits the rows into
-   parts if memory is short. If `period` is not 0, the camera ray of sample s is that of sample s
-   modulo `period`. Collective over the ranks if photons are distributed. */
-KD_DEVICE_CALL(photon_cuda_take,
-               (photon_cuda * device_photons, const frame *frame, const photon_view *view,
-                const sample_range *range, uint32_t period));
+   parts if memory is short. Collective over the ranks if photons are distributed. */
+KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * device_photons, const frame *frame,
+                                  const photon_view *view, const sample_range *range));
 
 /* Returns true if final gather rays of this scene are traced as wavefronts: it has neither media
    nor cut-outs, and no surface both stores photons and mirrors. */

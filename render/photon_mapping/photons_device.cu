@@ -27,9 +27,8 @@ struct eye_launch {
     photon_cuda *photons;
     const struct frame *frame;
     photon_view view;
-    uint32_t period; /* period of the camera rays; 0: none */
-    bool later;      /* lookups at surfaces the camera sees are deferred */
-    bool walks;      /* paths run by inline_lookup.cu */
+    bool later; /* lookups at surfaces the camera sees are deferred */
+    bool walks; /* paths run by inline_lookup.cu */
 };
 
 struct film_work {
@@ -63,7 +62,7 @@ __device__ __forceinline__ bool add_slot(const photon_view &photons, const film_
     if (work.later)
         seen.radiance =
             vec3_add(seen.radiance, gathered(&photons, work, work.slots.first_request[slot]));
-    pixel_weigh(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, work.slots.camera_sample, &seen);
+    pixel_weigh(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, work.slots.waves.range.begin, &seen);
     film_pixel sum = *to; /* all loads at once */
     const bool finite = film_pixel_add(&sum, &seen);
     *to = sum;
@@ -265,7 +264,6 @@ kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done)
     if (any) KD_TRY(reserve_part(launch, &part, &slots));
     for (uint32_t s = left->begin; s < left->begin + left->count; ++s) {
         slots.waves.range.begin = s;
-        slots.camera_sample = launch->period ? s % launch->period : s;
         KD_TRY(any ? take_sample(launch, &slots)
                    : distributed_lookups_device(launch->photons, launch->frame->comm, &launch->view,
                                                 &none));
@@ -283,14 +281,12 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
 }
 
 extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *frame,
-                                      const photon_view *view, const sample_range *range,
-                                      uint32_t period) {
+                                      const photon_view *view, const sample_range *range) {
     /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
     const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(frame->scene);
-    eye_launch launch = {
-        device_photons, frame, *view,
-        period,         later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
+    eye_launch launch = {device_photons, frame, *view, later,
+                         !later || gathers_inline || photon_scene_scatters(frame->scene)};
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;

@@ -1,4 +1,4 @@
-/* Progressive photon mapping: the integrators `sppm` and `ppm`.
+/* Progressive photon mapping: the integrator `sppm`.
    Source: Hachisuka and Jensen 2009, "Stochastic progressive photon mapping"; Hachisuka, Ogaki
            and Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive
            photon mapping: a probabilistic approach".
@@ -17,9 +17,7 @@
            over the photons within a fixed radius is the sum of its parts.
    Differs from the papers in: the initial radius of a map is the median distance from its photons
          to their k-th nearest neighbour in pass 0; direct light is estimated by shadow rays, not by
-         photons. `ppm` has fixed measurement points: it draws spp camera rays per pixel and reuses
-         them in turn in later passes; scattering at rough specular surfaces behind them is sampled
-         again in each pass. */
+         photons. */
 #include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -364,65 +362,31 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
     return KD_OK;
 }
 
-/* Takes one sample. The camera ray is that of sample number `camera_sample`; all else is drawn by
-   `sample`. */
-static pixel_sample sample_pass(const frame *frame, int32_t x, int32_t y, uint32_t sample,
-                                uint32_t camera_sample) {
+static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
     const progressive_state *state = (const progressive_state *)frame->state;
     const pixel_view view = integrator_view(frame);
     const rng_key key = pixel_key(&view, x, y, sample);
-    const ray ray = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
+    const ray ray = pixel_ray(&view, x, y, key);
     const path_result result = photon_eye_radiance(frame->scene, &state->view, ray, key);
     return pixel_of(&view, &ray, &result.first, result.radiance, result.rays);
-}
-
-static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(frame, x, y, sample, sample);
-}
-
-static pixel_sample ppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(frame, x, y, sample, sample % (uint32_t)frame->options->spp);
 }
 
 static kd_status sppm_take_distributed(frame *frame, film *film, const distributed_range *range,
                                        struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, 0, counts,
-                                    over);
-}
-
-static kd_status ppm_take_distributed(frame *frame, film *film, const distributed_range *range,
-                                      struct sample_counts *counts, bool *over) {
-    const progressive_state *state = (const progressive_state *)frame->state;
-    return distributed_lookups_take(frame, film, &state->maps, &state->view, range,
-                                    (uint32_t)frame->options->spp, counts, over);
-}
-
-static kd_status take_on_device(const frame *frame, const struct sample_range *range,
-                                uint32_t period) {
-    progressive_state *state = (progressive_state *)frame->state;
-    KD_TRY(photon_cuda_take(&state->device_photons, frame, &state->view, range, period));
-    state->has_capacity = true;
-    return KD_OK;
+    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, counts, over);
 }
 
 static kd_status sppm_launch(const frame *frame, const struct sample_range *range) {
-    return take_on_device(frame, range, 0);
-}
-
-static kd_status ppm_launch(const frame *frame, const struct sample_range *range) {
-    return take_on_device(frame, range, (uint32_t)frame->options->spp);
+    progressive_state *state = (progressive_state *)frame->state;
+    KD_TRY(photon_cuda_take(&state->device_photons, frame, &state->view, range));
+    state->has_capacity = true;
+    return KD_OK;
 }
 
 static int32_t progressive_batches_max(const kd_render_options *options) {
     (void)options;
     return BATCHES_MAX;
-}
-
-/* ppm reuses its camera rays after spp samples, so every sample depends on spp. */
-static bool ppm_counts_samples(const kd_render_options *options) {
-    (void)options;
-    return true;
 }
 
 const integrator integrator_sppm = {.name = "sppm",
@@ -437,18 +401,3 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .current_maps = progressive_current_maps,
                                     .maps = photon_all_maps,
                                     .batches_max = progressive_batches_max};
-
-const integrator integrator_ppm = {.name = "ppm",
-                                   .source =
-                                       "Hachisuka, Ogaki and Jensen 2008; Knaus and Zwicker 2011",
-                                   .prepare = progressive_prepare,
-                                   .sample = ppm_sample,
-                                   .close = progressive_close,
-                                   .pass = progressive_pass,
-                                   .launch = ppm_launch,
-                                   .take_distributed = ppm_take_distributed,
-                                   .device_distributed = true,
-                                   .current_maps = progressive_current_maps,
-                                   .maps = photon_all_maps,
-                                   .batches_max = progressive_batches_max,
-                                   .counts_samples = ppm_counts_samples};

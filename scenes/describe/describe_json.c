@@ -77,6 +77,7 @@ static void render_keys_fill(render_keys *out) {
         key->maximum = row->maximum;
         key->automatic = row->automatic;
         key->choices = row->choice ? out->choices[i] : NULL;
+        key->replaced = row->replaced;
         if (row->by_build) key->expected = "a name that `kandela info` lists";
         key->unit = row->unit;
         key->initial = row->initial ? out->initial[i] : NULL;

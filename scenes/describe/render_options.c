@@ -47,6 +47,10 @@ static const char *integrator_choice(int index) {
     return index == 0 ? "auto" : integrator_name(index - 1);
 }
 
+static const char *integrator_replaced(const char *name) {
+    return strcmp(name, "ppm") == 0 ? "sppm" : NULL;
+}
+
 static const char *lookup_choice(int index) {
     return index == 0 ? "auto" : photon_lookup_name(index - 1);
 }
@@ -58,7 +62,7 @@ static const char *switch_choice(int index) {
 
 const option_row render_method_rows[] = {
     {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "auto", DAILY,
-     .choice = integrator_choice,
+     .choice = integrator_choice, .replaced = integrator_replaced,
      .help = "rendering method; auto: vcm for scenes with glass or mirrors, else path"},
     {OPTION("channel", OPTION_NAME, channel), .argument = "NAME", .initial = "normals",
      .choice = debug_channel_name, .help = "quantity shown by the integrator debug"},
@@ -109,13 +113,13 @@ const option_row render_photon_rows[] = {
     {OPTION("photon-map", OPTION_TEXT, photon_map), .argument = "FILE", CHECKED,
      .help = "use the photons of a file written by kandela photons"},
     {OPTION("passes", OPTION_INT32, passes), .argument = "N", .initial = "64", .minimum = 1,
-     .maximum = 1 << 24, CHECKED, DAILY, .help = "ppm, sppm: passes, each with new photon maps"},
+     .maximum = 1 << 24, CHECKED, DAILY, .help = "sppm: passes, each with new photon maps"},
     {OPTION("batches", OPTION_INT32, batches), .argument = "N", .initial = "1", .minimum = 1,
      .maximum = 65536,
      .help = "emit the photons in N batches, one after the other, to save memory"},
     {OPTION("alpha", OPTION_FLOAT, alpha), .argument = "A", .initial = "0.7", .minimum = 1e-3,
      .maximum = 1,
-     .help = "ppm, sppm, vcm: radius reduction; a smaller value shrinks the radius faster"},
+     .help = "sppm, vcm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
      .maximum = FINAL_GATHER_MAX, DAILY, .help = "rays per visible point; 0: direct visualisation"},
     END};
@@ -208,8 +212,8 @@ const option_row render_lab_rows[] = {
      .help = "final gather: precompute irradiance at the photons where that is less work"},
     {OPTION("maps-ahead", OPTION_CHOICE, maps_ahead), .argument = "on|off", .initial = "on",
      .choice = switch_choice, FREE,
-     .help = "ppm, sppm on CUDA devices: build the maps of the next pass early, which needs more "
-             "memory"},
+     .help =
+         "sppm on CUDA devices: build the maps of the next pass early, which needs more memory"},
     {OPTION("device-paths", OPTION_UINT64, device_paths), .argument = "N", .initial = "0",
      .maximum = 1 << 30, FREE,
      .help = "CUDA devices: paths in flight, 475 to 700 bytes each; 0: as many as fit into 1 GB or "

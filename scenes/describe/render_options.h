@@ -35,7 +35,7 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 
 #define INTEGRATOR_ROWS(ROW)                                                                       \
     ROW(path)                                                                                      \
-    ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(vcm) ROW(whitted) ROW(ao) ROW(debug)
+    ROW(direct) ROW(photon) ROW(sppm) ROW(light) ROW(vcm) ROW(whitted) ROW(ao) ROW(debug)
 /* Id, name. */
 #define DEBUG_CHANNEL_NAMES(ROW)                                                                   \
     ROW(NORMALS, "normals")                                                                        \

@@ -247,6 +247,9 @@ static kd_status read_name(const json_place *at, const cJSON *item, const json_k
     const char *best = NULL;
     const int number =
         row->choices ? choice_number(row->choices, item->valuestring, near, &best) : 0;
+    const char *replaced = row->replaced ? row->replaced(item->valuestring) : NULL;
+    if (replaced)
+        return json_fail(at, "\"%s\" no longer exists: use %s", item->valuestring, replaced);
     json_describe(expected, sizeof expected, row);
     if (best) append(expected, sizeof expected, "; did you mean \"%s\"?", best);
     if (number < 0) return json_unexpected(at, item, expected);

@@ -1,5 +1,5 @@
 /* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, with
-   `photon`, `ppm` and `sppm`, for every kernel, few and many beams, media without a surface, in
+   `photon` and `sppm`, for every kernel, few and many beams, media without a surface, in
    glass and in the whole scene, through walls and in gather rays; and resumed on either device. */
 #include "tests/photon/device_matches_cpu.h"
 #include "tests/scenes/files.h"
@@ -119,7 +119,7 @@ static void test_progressive(void **state) {
     (void)state;
     for (int i = 0; i < 3; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2) || test_leaves_out((uint32_t)i + 2, 4)) continue;
-        kd_render_options options = options_for(i == 1 ? "ppm" : "sppm");
+        kd_render_options options = options_for("sppm");
         options.passes = 3;
         options.final_gather = i == 2;
         options.batches = i == 0 ? 2 : 1;

@@ -101,8 +101,6 @@ static void test_distributed_photons(void **state) {
     options.height = 8;
     const int32_t crop[4] = {3, 1, 7, 6};
     memcpy(options.crop, crop, sizeof crop);
-    strcpy(options.integrator, "ppm");
-    options.spp = 2;
     expect_distributed("prism", options, "cuda:0,cuda:0");
     unsetenv("KANDELA_NCCL");
 }

@@ -91,7 +91,7 @@ static void test_lookups_run_in_parts(void **state) {
 /* Pools of any size give the same bits: with few paths in flight, and on a small card. */
 static void test_pools_of_any_size(void **state) {
     (void)state;
-    static const char *const methods[] = {"path", "direct", "light", "photon", "sppm", "ppm"};
+    static const char *const methods[] = {"path", "direct", "light", "photon", "sppm"};
     const kd_render_options before = options;
     strcpy(options.builder, "auto");
     options.width = options.height = (int32_t)gpu_size(512, 24);

@@ -1,4 +1,4 @@
-/* `photon`, `sppm` and `ppm` render the same picture on a CUDA device as on the CPU, bit for bit,
+/* `photon` and `sppm` render the same picture on a CUDA device as on the CPU, bit for bit,
    with the same photons, rays and energy, in air and in fog: whole pictures, crops, and renderings
    resumed on either device. */
 #include "accel/builders.h"
@@ -300,10 +300,6 @@ static void test_progressive(void **state) {
     (void)state;
     const kd_render_options stochastic = options_for("sppm");
     every_scene(&stochastic);
-    kd_render_options fixed = options_for("ppm");
-    fixed.spp = 2;
-    fixed.passes = 5;
-    expect_same(scene_path(1), &fixed);
     if (gpu_is_emulated()) return; /* there test_progressive_in_fog covers this case */
     kd_render_options options = options_for("sppm");
     options.final_gather = 2;
@@ -355,12 +351,11 @@ static void test_crops(void **state) {
 /* A picture rendered by both devices in turn equals that of one device. */
 static void test_resumed(void **state) {
     (void)state;
-    static const char *const names[] = {"photon", "sppm", "ppm"};
+    static const char *const names[] = {"photon", "sppm"};
     static const char *const device[] = {"cuda:0", "cpu", "cuda:0"};
-    for (int n = 0; n < 3; ++n) {
-        if (gpu_leaves_out((uint32_t)n + 1, 2)) continue;
+    for (int n = 0; n < 2; ++n) {
         kd_render_options options = options_for(names[n]);
-        options.spp = n == 2 ? 2 : 6;
+        options.spp = 6;
         options.passes = 6;
         char path[512];
         snprintf(path, sizeof path, "%s", n == 1 ? file_in("foggy.json") : scene_path(1));
@@ -411,8 +406,7 @@ static void test_progressive_in_fog(void **state) {
     (void)state;
     for (int i = 0; i < 3; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
-        kd_render_options options = options_for(i == 1 ? "ppm" : "sppm");
-        options.spp = i == 1 ? 2 : options.spp;
+        kd_render_options options = options_for("sppm");
         options.final_gather = i == 2;
         options.batches = i == 0 ? 2 : 1;
         expect_same_fog(&options);

@@ -173,11 +173,10 @@ static void test_furnaces_converge(void **state) {
         int32_t final_gather, samples;
         const char *estimator;
         float shown;
-    } cases[] = {{"path", 0, 8, "nearest", 2},     {"photon", 0, 8, "nearest", 2},
-                 {"photon", 0, 8, "fixed", 2},     {"photon", 4, 8, "nearest", 2},
-                 {"sppm", 0, 8, "nearest", 2},     {"ppm", 0, 8, "nearest", 2},
-                 {"light", 0, 8, "nearest", 2},    {"whitted", 0, 256, "nearest", 1.5f},
-                 {"direct", 0, 8, "nearest", 1.5f}};
+    } cases[] = {{"path", 0, 8, "nearest", 2},         {"photon", 0, 8, "nearest", 2},
+                 {"photon", 0, 8, "fixed", 2},         {"photon", 4, 8, "nearest", 2},
+                 {"sppm", 0, 8, "nearest", 2},         {"light", 0, 8, "nearest", 2},
+                 {"whitted", 0, 256, "nearest", 1.5f}, {"direct", 0, 8, "nearest", 1.5f}};
     scene *made = NULL;
     kd_render_options options;
     kd_render_options_default(&options);

@@ -47,7 +47,7 @@ expect_type clear.png 6
 expect_corner clear.pfm "0 0 0"
 for file in sky clear; do expect_exit 0 "$program" develop $file.pfm -q --crop 14,10,18,14 -o $file-ball.pfm; done
 expect_exit 0 cmp sky-ball.pfm clear-ball.pfm
-for how in path direct whitted photon sppm ppm light ao; do
+for how in path direct whitted photon sppm light ao; do
     render sky --integrator $how --background '#ff0080' -o red.png -o red.pfm --exposure -2 -q
     expect_type red.png 2
     expect_corner red.pfm "0 0 0"

@@ -89,7 +89,7 @@ box_scene() { # LAST: prints a scene with a box that is at LAST in frame 5
 box_scene "-0.5, 0, 0.6" >still.json
 box_scene "0.5, 0, 0.6" >box.json
 box_scene "0.4, 0, 0.6" >other.json
-for method in path direct whitted ao debug photon ppm sppm light; do
+for method in path direct whitted ao debug photon sppm light; do
     few=(--integrator "$method" --spp 4 --passes 4 --photons 500)
     expect_exit 0 "${render[@]}" still.json "${few[@]}" -o shut.pfm
     expect_exit 0 "${render[@]}" still.json "${few[@]}" --shutter 4 -o open.pfm

@@ -157,6 +157,13 @@ for method in vcm light; do
     expect_says err 'does not support `camera_visible`: false'
 done
 
+# Integrators that no longer exist are answered with their replacement.
+expect_exit 2 "$program" render panel.json --integrator ppm
+expect_says err '--integrator ppm no longer exists: use sppm'
+scene former "$floor" '"render": {"integrator": "ppm"}'
+expect_exit 3 "$program" render former.json --device cpu
+expect_says err 'render.integrator: "ppm" no longer exists: use sppm'
+
 # Without --integrator, a scene gets the one that suits it, and a line says why if it has glass or mirrors.
 render panel
 expect_says err 'integrator vcm: some surfaces are glass, mirrors or smooth metal'

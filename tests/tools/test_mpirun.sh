@@ -68,7 +68,7 @@ expect_says err 'ranks-inexact'
 expect_true "maps that fit only in batches are accepted with --ranks-inexact" render_on_ranks 2 "${large[@]}" --max-memory 400M --ranks-inexact
 
 # Each integrator reports the work of its ranks.
-for method in path direct light whitted ao photon ppm sppm; do
+for method in path direct light whitted ao photon sppm; do
     expect_true "$method succeeds on 2 ranks" render_on_ranks 2 box.obj --integrator $method --resolution 16x12 --spp 2 --passes 2 \
         --photons 500 -o figures.pfm --stats figures.json
     expect_true "the statistics of $method contain the work of both ranks" test "$(grep -c -e idle_share -e bytes_sent -e waited figures.json)" = 6

@@ -7,7 +7,7 @@ program_is_optimised || { echo "compiled without optimisation, which makes stack
 ulimit -s 192
 
 small=(--resolution 24x16 --spp 2)
-for integrator in path direct light whitted ao photon ppm sppm debug; do
+for integrator in path direct light whitted ao photon sppm debug; do
     expect_exit 0 "$program" render "$source_folder/scenes/cornell_caustic.json" "${small[@]}" --integrator "$integrator" \
         --passes 2 --photons 500 --caustic-photons 500 --final-gather 2 -o "$integrator.png"
 done

@@ -35,7 +35,7 @@ static const option_row output_rows[] = {
      .help = "write times, memory, counts and hashes as JSON"},
     PROGRESS_ROW(render_values),
     {OPTION_ROW(render_values, "save-every", OPTION_DOUBLE, save_seconds), .argument = "SECONDS",
-     .initial = "never; ppm, sppm: 30", .minimum = 0, .maximum = 1e9, .unit = "seconds",
+     .initial = "never; sppm, light, vcm: 30", .minimum = 0, .maximum = 1e9, .unit = "seconds",
      .help = "write the pictures and FILE.state at this interval; 0: only at the end"},
     {OPTION_ROW(render_values, "resume", OPTION_FLAG, resume),
      .help = "continue from FILE.state (FILE: the first picture); bit-identical to an "
