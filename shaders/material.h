@@ -201,7 +201,8 @@ typedef struct material {
     float opacity;     /* below 1 the surface is skipped with probability 1 - opacity */
     uint8_t two_sided; /* emits on both sides */
     uint8_t flags;     /* material_flags */
-    uint16_t energy;   /* material_energy of rough conductors, glass, metallic plastic */
+    uint8_t energy;    /* material_energy of rough conductors, glass, metallic plastic */
+    uint8_t priority;  /* among overlapping closed meshes (nested.h); 0: none given */
     /* Texture indices or KD_NONE; a texture multiplies its constant. */
     uint32_t diffuse_map, specular_map, emission_map, opacity_map, roughness_map, metallic_map;
     uint32_t normal_map; /* tangent space */

@@ -261,10 +261,12 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
             path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
     if (state->in_volume || hit->triangle == KD_NONE || !options->cutouts) return false;
     const bool hidden = path_overlooks(scene, state, hit->triangle);
-    const float passes = hidden ? 1 : surface_passes(scene, *hit);
+    const bool nested =
+        transmittance_nested(scene, &state->ray, hit->triangle, state->instance_id, state->medium);
+    const float passes = hidden || nested ? 1 : surface_passes(scene, *hit);
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
-    if (state->flies && !hidden)
+    if ((state->flies || scene->nested.count) && !hidden)
         state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
                                                       state->ray.direction, state->medium);
     state->ray.tmin = hit->t;
@@ -290,6 +292,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                          surface *at) {
     surface_of_hit(scene, &state->ray, hit, state->instance_id, at);
+    if (scene->nested.count) nested_apply(scene, state->medium, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -297,7 +300,7 @@ KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit
         state->wavelength = spectrum_draw(carried, random.value[0], random.value[1]);
         state->throughput = vec3_mul(carried, spectrum_colour(state->wavelength, carried));
     }
-    at->ior = spectrum_index(scene->materials + at->material, state->wavelength);
+    at->ior = transmittance_spectral_index(scene, at, state->medium, state->wavelength);
 }
 KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
     surface at;

@@ -193,6 +193,14 @@ typedef struct mesh_view {
                               last */
 } mesh_view;
 
+/* The materials that bound media, by increasing priority (nested.h); count 0: none has a priority.
+ */
+enum { NESTED_MAX = 11, NESTED_BITS = 2, NESTED_MASK = (1 << NESTED_BITS) - 1 };
+typedef struct nested_view {
+    uint32_t count;
+    uint32_t materials[NESTED_MAX];
+} nested_view;
+
 typedef struct scene_view {
     mesh_view mesh;
     tritree_view tree;
@@ -214,6 +222,7 @@ typedef struct scene_view {
     /* medium of the space outside closed meshes, up to the environment's sphere; medium_count or
        more: none */
     uint32_t fog;
+    nested_view nested; /* if its count is not 0, medium_count is not 0 either */
     /* Subtracted from all positions, for scenes far from (0, 0, 0); a position in the coordinates
        of the scene's files is one of this view plus the origin. Usually 0. */
     double origin[3];

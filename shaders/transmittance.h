@@ -7,6 +7,7 @@
 #define KD_SHADERS_TRANSMITTANCE_H
 #include "accel/instance_walk.h"
 #include "accel/rays/batch.h"
+#include "shaders/nested.h"
 #include "shaders/surface.h"
 
 enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
@@ -54,9 +55,16 @@ KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray ray)
 
 /* --- Media and cut-outs --- */
 
+/* Returns the index of the medium that a path carries; medium_count or more: vacuum. In scenes with
+   priorities paths carry a word of nested.h. */
+KD_FN uint32_t medium_index(const scene_view *scene, uint32_t word) {
+    const uint32_t index = scene->nested.count ? nested_medium(scene, word) : word;
+    return index == MEDIUM_FOG ? scene->fog : index;
+}
+
 /* Returns NULL for vacuum. */
-KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
-    if (index == MEDIUM_FOG) index = scene->fog;
+KD_FN const medium *medium_of(const scene_view *scene, uint32_t word) {
+    const uint32_t index = medium_index(scene, word);
     return index < scene->medium_count ? scene->media + index : NULL;
 }
 
@@ -70,6 +78,7 @@ KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t t
                                              uint32_t instance_id, vec3 direction,
                                              uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
+    if (scene->nested.count) return nested_beyond(scene, triangle, instance_id, direction, before);
     if (!material_bounds_media(made)) return before;
     vec3 p[3];
     surface_corners(scene, triangle, instance_id, p);
@@ -82,9 +91,44 @@ KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, 
     return transmittance_beyond_instance(scene, triangle, KD_NONE, direction, before);
 }
 
+/* Returns true if the ray passes the hit, inside a medium of higher priority than its material. */
+KD_FN bool transmittance_nested(const scene_view *scene, const ray *ray, uint32_t triangle,
+                                uint32_t instance_id, uint32_t medium) {
+    return scene->nested.count &&
+           nested_passes(scene, triangle, instance_id, ray->direction, medium);
+}
+
+/* transmittance_around in scenes with priorities: counts, for each material, the surfaces that the
+   ray leaves less those that it enters. */
+KD_FN_NOINLINE uint32_t transmittance_around_nested(const scene_view *scene, scene_extent extent,
+                                                    ray ray, uint32_t *rays) {
+    const nested_view *nested = &scene->nested;
+    int32_t around[NESTED_MAX];
+    uint32_t word = 0;
+    for (int i = 0; i < NESTED_MAX; ++i) around[i] = 0;
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        uint32_t instance_id;
+        ++*rays;
+        const ray_hit hit = scene_closest(scene, extent, ray, &instance_id);
+        if (hit.triangle == KD_NONE) break;
+        const uint32_t place = nested_place(nested, scene->mesh.triangle_materials[hit.triangle]);
+        if (place < nested->count)
+            around[place] += nested_front(scene, hit.triangle, instance_id, ray.direction) ? -1 : 1;
+        ray.tmin = hit.t;
+    }
+    for (uint32_t i = 0; i < nested->count; ++i) {
+        const int32_t meshes = around[i] < 0             ? 0
+                               : around[i] < NESTED_MASK ? around[i]
+                                                         : NESTED_MASK;
+        word |= (uint32_t)meshes << (NESTED_BITS * i);
+    }
+    return word;
+}
+
 /* Returns the medium at a ray's origin. */
 KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray ray,
                                     uint32_t *rays) {
+    if (scene->nested.count) return transmittance_around_nested(scene, extent, ray, rays);
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t instance_id;
         ++*rays;
@@ -97,6 +141,14 @@ KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent
         ray.tmin = hit.t;
     }
     return MEDIUM_FOG;
+}
+
+/* Returns the index of refraction of dispersive glass; `medium` is the medium on the side that was
+   hit. */
+KD_FN float transmittance_spectral_index(const scene_view *scene, const surface *at,
+                                         uint32_t medium, float wavelength) {
+    return scene->nested.count ? nested_surface_index(scene, at, medium, wavelength)
+                               : spectrum_index(scene->materials + at->material, wavelength);
 }
 
 /* Returns the medium that a ray from a surface enters; `medium` is the medium on wo's side. */
@@ -162,7 +214,8 @@ KD_FN bool transmittance_step(const scene_view *scene, transmittance_walk *walk,
     walk->share = transmittance_weaken(scene, &walk->ray, free ? walk->ray.tmax : hit.t,
                                        walk->medium, walk->share);
     if (free) return false;
-    walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
+    if (!transmittance_nested(scene, &walk->ray, hit.triangle, walk->instance_id, walk->medium))
+        walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
     const bool dark = !(vec3_largest(walk->share) > 0);
     if (dark || ++walk->layers == PATH_LAYERS) {
         walk->share = vec3_all(0);

@@ -25,6 +25,7 @@ typedef struct volume_point {
     vec3 direction;  /* direction of the ray, away from the camera; the estimate is of light
                         scattered against it */
     uint32_t medium; /* index of the medium */
+    uint32_t word;   /* the medium as paths carry it (medium_index) */
     float g;
 } volume_point;
 
@@ -46,13 +47,13 @@ enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 KD_FN float volume_stretches(const scene_view *world, const volume_point *at, photon_kernel kernel,
                              ray ray, uint32_t *rays) {
     const float radius = ray.tmax;
-    uint32_t medium = at->medium;
+    uint32_t medium = at->word;
     float share = 0;
     for (int layer = 0; layer < VOLUME_LAYERS; ++layer) {
         ++*rays;
         const ray_hit hit = tritree_closest(&world->tree, ray);
         const bool free = hit.triangle == KD_NONE;
-        if ((medium == MEDIUM_FOG ? world->fog : medium) == at->medium) {
+        if (medium_index(world, medium) == at->medium) {
             const medium_span span = transmittance_span(world, &ray, free ? radius : hit.t);
             share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
                      photon_kernel_reach(kernel, float_min(span.begin / radius, 1));

@@ -119,7 +119,9 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
         *in_volume = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
                                 step, ledger);
     if (*in_volume || hit->triangle == KD_NONE) return false;
-    const float passes = surface_passes(scene, *hit);
+    const bool nested =
+        transmittance_nested(scene, &flying->ray, hit->triangle, KD_NONE, flying->medium);
+    const float passes = nested ? 1 : surface_passes(scene, *hit);
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
         flying->medium =
@@ -133,6 +135,7 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
 KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit,
                            rng_key key, uint32_t step, photon_ledger *ledger, surface *at) {
     surface_of_hit(scene, &flying->ray, hit, KD_NONE, at);
+    if (scene->nested.count) nested_apply(scene, flying->medium, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
         const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
@@ -141,7 +144,7 @@ KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_
         photon_recolour(flying, vec3_mul(carried, spectrum_colour(flying->wavelength, carried)),
                         ledger);
     }
-    at->ior = spectrum_index(scene->materials + at->material, flying->wavelength);
+    at->ior = transmittance_spectral_index(scene, at, flying->medium, flying->wavelength);
 }
 
 /* Scatters a photon in a medium. */
@@ -264,7 +267,7 @@ KD_FN bool photon_path_shines(const scene_view *scene, const photon_filter *filt
     slot->power = flying->power;
     slot->direction = flying->ray.direction;
     slot->normal = vec3_make(length, 0, 0);
-    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
+    slot->triangle = medium_index(scene, flying->medium);
     slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
     slot->bounce = (uint8_t)state->bounce;
@@ -287,7 +290,7 @@ KD_FN bool photon_path_lands(const scene_view *scene, const photon_filter *filte
     slot->position = flying->ray.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->ray.direction;
-    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
+    slot->triangle = medium_index(scene, flying->medium);
     slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
     slot->bounce = (uint8_t)state->bounce;

@@ -74,7 +74,7 @@ pixel_view integrator_view(const frame *frame) {
 bool integrator_has_cutouts(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->material_count; ++i)
         if (material_has_cutouts(&scene->materials[i])) return true;
-    return false;
+    return scene->nested.count > 0;
 }
 
 /* --- termination ------------------------------------------------------------------------------ */

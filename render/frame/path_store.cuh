@@ -234,6 +234,7 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
                                              const path_store &store, uint32_t i,
                                              shaded_path &path) {
     path.turn = PATH_ENDS;
+    if (!general && scene.nested.count) __builtin_unreachable(); /* waves_are_general */
     if (i == KD_NONE) return;
     path.path = load_path(store, i);
     if (path.path.slot == KD_NONE) return;

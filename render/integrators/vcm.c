@@ -93,6 +93,12 @@ static bool scene_has_delta_lights(const scene_view *scene) {
     return false;
 }
 
+static bool scene_scatters(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->medium_count; ++i)
+        if (!vec3_is_zero(scene->media[i].scattering)) return true;
+    return false;
+}
+
 /* Says which light the techniques of `view` cannot find. */
 static void report_techniques(const vcm_view *view, const scene_view *scene, bool lenses) {
     const char *lost = NULL;
@@ -106,7 +112,7 @@ static void report_techniques(const vcm_view *view, const scene_view *scene, boo
     else if (!view->eye && !view->lamps && !view->splat)
         lost = "light that no mirror or glass casts; add eye, lamps or splat";
     if (lost) log_message(LOG_WARNING, "the techniques of integrator vcm cannot find %s", lost);
-    if (view->merge && lenses && scene->medium_count > 0)
+    if (view->merge && lenses && scene_scatters(scene))
         log_message(LOG_INFO, "integrator vcm does not merge paths in media: caustics there are as "
                               "noisy as with integrator path");
 }

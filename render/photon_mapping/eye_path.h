@@ -131,7 +131,7 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     const uint32_t hit_triangle = hit->triangle, layers = state->layers;
     const bool hidden = hit_triangle != KD_NONE && path_overlooks(world, state, hit_triangle);
     const bool has_next = path_passes(world, options, state, key, hit);
-    if (state->layers > layers && !hidden)
+    if (state->layers > layers && !hidden && !world->nested.count)
         state->medium =
             transmittance_beyond(world, hit_triangle, state->ray.direction, state->medium);
     return has_next;
@@ -169,7 +169,8 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
     const path_state *state = &path->state;
     volume_point at;
     at.direction = state->ray.direction;
-    at.medium = state->medium == MEDIUM_FOG ? world->fog : state->medium;
+    at.medium = medium_index(world, state->medium);
+    at.word = state->medium;
     at.g = medium->g;
     if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
@@ -181,7 +182,7 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->ray, begin + place.length);
         vec3 direct =
-            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.medium, at.direction,
+            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.word, at.direction,
                           mis, eye_draw(path, EYE_DRAW_VOLUME + i), &path->result.rays);
         if (mis)
             direct = vec3_add(
@@ -203,7 +204,7 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
     flight.origin = ray_at(&state->ray, begin);
     flight.direction = state->ray.direction;
     flight.length = length;
-    flight.medium_index = state->medium == MEDIUM_FOG ? world->fog : state->medium;
+    flight.medium_index = medium_index(world, state->medium);
     flight.medium = medium;
     eye_add(path, beams_radiance(world, &photons->beams, &flight, &path->result.rays));
 }

@@ -66,6 +66,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
                                            eye_shaded &shaded) {
     shaded.is_valid = shaded.lands = shaded.continues = false;
     shaded.path.depth = 0;
+    if (scene.nested.count) __builtin_unreachable(); /* such scenes have media */
     if (i == KD_NONE) return;
     shaded.path = load_eye_path(store, i, &shaded.part, &shaded.last_request);
     if (shaded.path.slot == KD_NONE) return;

@@ -343,7 +343,10 @@ static void choose_materials(scene_look *out, const scene *scene, const kd_rende
         if (wanted) paint(at, materials + wanted - 1);
         if (!wanted && !own && out->kind != LOOK_PLAIN) paint(at, materials);
     }
-    if (wanted) shown->mesh.colours = NULL;
+    if (wanted) {
+        shown->mesh.colours = NULL;
+        memset(&shown->nested, 0, sizeof shown->nested); /* one material everywhere */
+    }
 }
 
 static void ground_materials(scene_look *out, const scene *scene, vec3 irradiance) {

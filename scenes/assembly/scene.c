@@ -373,6 +373,7 @@ scene_view scene_get_view(const scene *scene) {
     view.media = scene->media;
     view.medium_count = scene->medium_count;
     view.fog = scene->fog;
+    view.nested = scene->nested;
     return view;
 }
 

@@ -100,8 +100,8 @@ static uint64_t add_energy(uint64_t hash, const material *material) {
     const bool scatters = material->kind == MATERIAL_GLASS ||
                           material->kind == MATERIAL_CONDUCTOR ||
                           material->kind == MATERIAL_PLASTIC;
-    return rough && scatters ? hash_combine(hash, &material->energy, sizeof material->energy)
-                             : hash;
+    const uint16_t energy = material->energy;
+    return rough && scatters ? hash_combine(hash, &energy, sizeof energy) : hash;
 }
 
 /* Position and direction of a triangle light follow from the triangle, so they are left out. */

@@ -165,6 +165,49 @@ static kd_status turn_bumps(scene *scene) {
     return KD_OK;
 }
 
+/* Inserts a material into the order of priorities. */
+static void insert_nested(nested_view *nested, const material *materials, uint32_t index) {
+    uint32_t place = nested->count++;
+    for (; place > 0; --place) {
+        if (materials[nested->materials[place - 1]].priority <= materials[index].priority) break;
+        nested->materials[place] = nested->materials[place - 1];
+    }
+    nested->materials[place] = index;
+}
+
+/* Orders the materials that bound media, if one of them has a priority (nested.h). Such a scene has
+   at least one medium, an empty one, because paths only keep track of media in scenes with media.
+ */
+static kd_status order_priorities(scene *scene) {
+    const uint32_t count = scene->geometry.material_count;
+    uint32_t bounding = 0;
+    bool any = false, outside = false;
+    memset(&scene->nested, 0, sizeof scene->nested);
+    for (uint32_t i = 0; i < count; ++i) {
+        const material *made = scene->materials + i;
+        if (!material_bounds_media(made)) continue;
+        ++bounding;
+        any |= made->priority > 0;
+        outside |= made->medium_outside != MEDIUM_FOG;
+    }
+    if (!any) return KD_OK;
+    KD_REQUIRE(bounding <= NESTED_MAX, KD_ERROR_INPUT,
+               "%u materials are glass or have a `medium`; with a `priority`, at most %d are "
+               "possible; merge equal ones",
+               bounding, NESTED_MAX);
+    if (outside)
+        log_message(LOG_WARNING,
+                    "some material has a `priority`; `medium_outside` of others is ignored");
+    for (uint32_t i = 0; i < count; ++i)
+        if (material_bounds_media(scene->materials + i))
+            insert_nested(&scene->nested, scene->materials, i);
+    if (scene->medium_count) return KD_OK;
+    KD_TRY(KD_GROW(scene->media, 0, 1));
+    memset(scene->media, 0, sizeof *scene->media);
+    scene->medium_count = 1;
+    return KD_OK;
+}
+
 kd_status scene_build_materials(scene *scene) {
     const mesh *geometry = &scene->geometry;
     KD_TRY(KD_RESERVE(scene->materials, geometry->material_count));
@@ -174,6 +217,7 @@ kd_status scene_build_materials(scene *scene) {
     scene->textures.pictures = geometry->pictures;
     scene->textures.picture_count = geometry->picture_count;
     KD_TRY(texture_store_load(&scene->textures));
+    KD_TRY(order_priorities(scene));
     return turn_bumps(scene);
 }
 
@@ -196,5 +240,5 @@ kd_status scene_take_glass(scene *scene) {
         scene->materials[i].roughness = 0;
         scene->layers[i].transmission = 1;
     }
-    return KD_OK;
+    return order_priorities(scene);
 }

@@ -163,6 +163,7 @@ struct scene {
     float total_power; /* W */
     medium *media;
     uint32_t medium_count, fog;
+    nested_view nested;
     camera view, view_end;
     camera described; /* the view before scene_set_camera */
     camera_key *keys; /* keyframes of the camera, or NULL */

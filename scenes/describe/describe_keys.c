@@ -202,6 +202,8 @@ const json_key describe_material_keys[] = {
      .help = "medium behind the surface; for closed meshes"},
     {KEY("medium_outside", JSON_TEXT, described_material, medium_outside), .initial = "`fog`",
      .help = "medium in front of the surface"},
+    {KEY("priority", JSON_INT, described_material, priority), .maximum = 255, .initial = "0",
+     .help = "of closed meshes that overlap: the medium of the highest one fills the overlap"},
     {KEY("opacity", JSON_FLOAT, described_material, opacity), UP_TO_1, .initial = "1",
      .help = "0: invisible surface, for example around a medium"},
     {KEY("diffuse_map", JSON_TEXT, described_material, maps[0]), .help = "an image, sRGB"},

@@ -21,7 +21,7 @@ typedef struct described_medium {
 } described_medium;
 
 typedef struct described_material {
-    int32_t kind, energy;
+    int32_t kind, energy, priority;
     vec3 diffuse, specular, transmission, emission, emission_nits;
     float roughness, metallic, ior, opacity, bump_scale;
     bool two_sided, map_clamp;

@@ -12,6 +12,7 @@ static void words_from(described_material *words, const mesh_material *mesh_mate
     memset(words, 0, sizeof *words);
     words->kind = record->kind;
     words->energy = record->energy;
+    words->priority = record->priority;
     words->diffuse = record->diffuse;
     words->specular = record->specular;
     words->transmission = record->transmission;
@@ -35,7 +36,8 @@ static void words_from(described_material *words, const mesh_material *mesh_mate
 static void words_to(mesh_material *mesh_material, const described_material *words) {
     material *record = &mesh_material->record;
     record->kind = words->kind;
-    record->energy = (uint16_t)words->energy;
+    record->energy = (uint8_t)words->energy;
+    record->priority = (uint8_t)words->priority;
     record->diffuse = words->diffuse;
     record->specular = words->specular;
     record->transmission = words->transmission;
@@ -83,6 +85,9 @@ static kd_status read_media(const describe_reader *reader, const json_place *at,
                             const described_material *words) {
     const json_place behind = json_place_key(at, "medium");
     const json_place before = json_place_key(at, "medium_outside");
+    if (words->medium_outside && words->priority)
+        return json_fail(&before, "a material with a `priority` cannot have `medium_outside`: what "
+                                  "is in front of it follows from the priorities");
     if (words->medium)
         KD_TRY(describe_medium_find(reader, &behind, words->medium, &material->medium));
     if (words->medium_outside)
