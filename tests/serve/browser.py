@@ -143,7 +143,7 @@ class Page:
         assert "exceptionDetails" not in result, f'{expression}: {result["exceptionDetails"]}'
         return result["result"].get("value")
 
-    def wait(self, expression, seconds=60):
+    def wait(self, expression, seconds=120):
         """Returns the expression's value as soon as it is true."""
         end = time.monotonic() + seconds
         while True:
@@ -166,10 +166,6 @@ class Page:
             self.mouse("mouseMoved", x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps)
             time.sleep(0.02)
         self.mouse("mouseReleased", x1, y1, buttons=0)
-
-    def key(self, key, code=None):
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, text=key if kind == "keyDown" and len(key) == 1 else "")
 
     def screenshot(self, path, quality=85):
         """Writes a PNG or JPEG file, by the name's ending."""
