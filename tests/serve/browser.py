@@ -144,12 +144,11 @@ class Page:
         return result["result"].get("value")
 
     def wait(self, expression, seconds=120):
-        """Returns the expression's value as soon as it is true."""
+        """Waits until the expression is true."""
         end = time.monotonic() + seconds
         while True:
-            value = self.evaluate(expression)
-            if value:
-                return value
+            if self.evaluate(f"Boolean({expression})"):
+                return
             assert time.monotonic() < end, f"not true after {seconds} s: {expression}; errors: {self.errors}"
             time.sleep(0.05)
 
