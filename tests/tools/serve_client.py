@@ -146,6 +146,8 @@ def check_access(session):
 def check_camera(session):
     state = session.wait(lambda state: state["status"] == "done")
     first = check_same(session)
+    views = {view["name"]: view["camera"] for view in state["views"]}
+    assert views["scene"] == state["camera"] and views["top"]["eye"][1] > views["front"]["eye"][1]
     eye = [value + 0.25 for value in state["camera"]["eye"]]
     text = ",".join(repr(value) for value in eye)
     look_at = ",".join(repr(value) for value in state["camera"]["look_at"])

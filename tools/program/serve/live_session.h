@@ -8,7 +8,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { TOKEN_BYTES = 33, LIVE_ERRORS = 64, LIVE_STAGES = 32, LIVE_LEDGER = 5, LIVE_MAPS = 3 };
+enum {
+    TOKEN_BYTES = 33,
+    LIVE_ERRORS = 64,
+    LIVE_STAGES = 32,
+    LIVE_LEDGER = 5,
+    LIVE_MAPS = 3,
+    LIVE_VIEWS = 12
+};
 
 /* A picture of half floats that answers share. */
 typedef struct live_picture {
@@ -44,6 +51,12 @@ typedef struct live_error {
     double seconds, error;
 } live_error;
 
+/* A camera with a name: that of the scene, then those of its sides. */
+typedef struct live_view {
+    const char *name; /* static */
+    live_camera camera;
+} live_view;
+
 /* What clients see. */
 typedef struct live_state {
     live_status status;
@@ -57,6 +70,8 @@ typedef struct live_state {
     int stage_count, ledger_count, map_count;
     live_error errors[LIVE_ERRORS];
     int error_count;
+    live_view views[LIVE_VIEWS];
+    int view_count;
 } live_state;
 
 struct live_session {

@@ -19,6 +19,16 @@ static void add_camera(cJSON *to, const live_camera *camera) {
     cJSON_AddNumberToObject(object, "orthographic", camera->orthographic);
 }
 
+static void add_views(cJSON *root, const live_state *state) {
+    cJSON *list = cJSON_AddArrayToObject(root, "views");
+    for (int i = 0; i < state->view_count; ++i) {
+        cJSON *view = cJSON_CreateObject();
+        cJSON_AddStringToObject(view, "name", state->views[i].name);
+        add_camera(view, &state->views[i].camera);
+        cJSON_AddItemToArray(list, view);
+    }
+}
+
 /* "max-depth": "Max depth" */
 static void label_of(char out[40], const option_row *row) {
     snprintf(out, 40, "%s", row->name);
@@ -79,7 +89,7 @@ static void add_lists(cJSON *root, const live_session *live) {
     cJSON *settings = cJSON_AddArrayToObject(root, "settings");
     for (const option_row *row = NULL; (row = live_setting_next(row));)
         add_setting(settings, row, &live->expected);
-    cJSON_AddArrayToObject(root, "views");
+    add_views(root, state);
     cJSON_AddArrayToObject(root, "lights");
     add_figures(root, "stages", "seconds", state->stages, state->stage_count);
     add_figures(root, "ledger", "share", state->ledger, state->ledger_count);

@@ -238,7 +238,23 @@ void live_note_client(live_session *live) {
     if (!before) atomic_store(&live->attention, true);
 }
 
+/* Makes the list of views, once: sides are seen with the camera's field of view. */
+static int make_views(live_view out[LIVE_VIEWS], const live_session *live, const frame *frame) {
+    const kd_render_options *options = frame->options;
+    const double *origin = scene_origin(live->scene);
+    int count = 0;
+    for (int side = 0; scene_side_name(side) && count < LIVE_VIEWS; ++side) {
+        camera view = frame->view;
+        const float aspect = (float)options->width / (float)options->height;
+        if (side > 0) scene_view_from(live->scene, side, aspect, &view);
+        out[count++] = (live_view){scene_side_name(side), live_camera_of(&view, origin)};
+    }
+    return count;
+}
+
 static void take_picture(live_session *live, const render_moment *now) {
+    live_view views[LIVE_VIEWS];
+    const int view_count = live->state.view_count == 0 ? make_views(views, live, now->frame) : 0;
     const uint32_t samples = film_min_samples(now->film);
     pthread_mutex_lock(&live->lock);
     /* only this thread replaces the picture; one of an earlier camera does not fill gaps */
@@ -247,6 +263,8 @@ static void take_picture(live_session *live, const render_moment *now) {
     live_picture *made = live_resolve(now, BEAUTY, before);
     pthread_mutex_lock(&live->lock);
     put_picture(live, made);
+    if (view_count > 0) memcpy(live->state.views, views, sizeof views);
+    if (view_count > 0) live->state.view_count = view_count;
     note_state(live, now, samples);
     live_say_changed(live);
     pthread_mutex_unlock(&live->lock);
@@ -294,7 +312,7 @@ void live_query_wait(live_session *live, live_query *query) {
     atomic_store(&live->attention, true);
     pthread_cond_broadcast(&live->changed);
     while (!query->done && !live->closing)
-        if (pthread_cond_timedwait(&live->changed, &live->lock, &end) != 0 && !query->begun) break;
+        if (pthread_cond_timedwait(&live->changed, &live->lock, &end) != 0) break;
     if (!query->begun) {
         last = &live->queries;
         while (*last && *last != query) last = &(*last)->next;
