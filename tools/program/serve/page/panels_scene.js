@@ -88,7 +88,7 @@ function treesPanel(app) {
     if (checked) load();
     space.draw();
   }, "show-boxes");
-  const bounds = check("Show the bounds of the scene", true, checked => { options.showBounds = checked; space.draw(); });
+  const bounds = check("Show the bounds of the scene in 3-D", true, checked => { options.showBounds = checked; space.draw(); });
   const level = slider("Level", { min: 0, max: 24, step: 1, value: 4, text: x => String(Math.round(x)), changed: () => { if (options.showBoxes) load(); }, id: "tree-level" });
   const count = element("p", { className: "hint", textContent: "Boxes are of the triangle tree; leaves are orange." });
   const walkButton = button("Follow the ray of the clicked pixel", () => app.followRay());

@@ -258,7 +258,7 @@ class Space {
     }
     if (options.showPhotons && this.photons.count) this.drawPhotons("photons", this.photons.count, matrix, camera, over);
     this.drawBoxes(matrix);
-    this.drawLines(matrix, this.sceneLines(bounds, other, size));
+    this.drawLines(matrix, this.sceneLines(over ? null : bounds, other, size));
     gl.disable(gl.DEPTH_TEST); /* what was asked for by a click is never hidden */
     this.drawWalk(matrix);
     this.drawLines(matrix, this.pixelLines());
@@ -316,7 +316,6 @@ class Space {
 
   sceneLines(bounds, other, size) {
     const { options } = this, data = [], line = (...values) => Space.line(data, ...values);
-    const extent = bounds && bounds.length === 6 ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) : 1;
     if (options.showBounds && bounds && bounds.length === 6)
       for (let i = 0; i < 12; i++) {
         const axis = i >> 2, others = [0, 1, 2].filter(k => k !== axis), a = [], b = [];
@@ -325,7 +324,7 @@ class Space {
         b[axis] = bounds[axis + 3];
         line(a, b, i & 3 ? [0.55, 0.57, 0.6] : [[0.9, 0.35, 0.3], [0.35, 0.75, 0.35], [0.4, 0.55, 1]][axis], i & 3 ? 0.5 : 1);
       }
-    if (other) this.cameraLines(line, other, size[0] / size[1], extent * 0.08);
+    if (other) this.cameraLines(line, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
     return data;
   }
 
