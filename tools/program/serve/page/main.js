@@ -22,7 +22,7 @@ class App {
     this.sender = new Sender("/api/camera", 200);
     this.sent = 0;
     this.rig = new Rig(camera => this.cameraMoved(camera));
-    this.freeRig = new Rig(() => this.space.draw());
+    this.freeRig = new Rig(() => this.space.moved());
     this.space.scene = () => this.spaceScene();
     this.stage = document.getElementById("stage");
     this.navigation = new Navigation(this.stage, () => this.target(), {
@@ -62,14 +62,15 @@ class App {
   spaceScene() {
     const bounds = live.state && live.state.bounds, over = this.mode === "overlay" ? this.picture.place() : null;
     const free = this.mode === "space" && this.freeCamera;
-    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size };
+    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size,
+      hides: this.sender.idle && live.state && this.space.depthGeneration === live.state.generation };
   }
 
   cameraMoved(camera) {
     if (!live.owner) return;
     this.sender.send(cameraEncode(camera, live.state.camera));
     this.showCamera();
-    if (this.mode !== "picture") this.space.draw();
+    if (this.mode !== "picture") this.space.moved();
   }
 
   /* The camera of the first page of this rendering; a page that is loaded again recalls it. */
