@@ -92,6 +92,20 @@ bool scene_is_bare(const scene *scene);
    if the mesh is a terrain over x and y. */
 vec3 scene_up(const scene *scene);
 
+/* Lights that are scaled together: those of a material, or any other light by itself. */
+typedef struct scene_light_group {
+    char name[64];
+    uint32_t material; /* KD_NONE: the light is `light` */
+    uint32_t light;    /* first of the lights */
+} scene_light_group;
+
+/* Lists at most `maximum` groups of the scene's lights, and returns their number. Lights of a look
+   are not among them. */
+uint32_t scene_light_groups(const scene *scene, scene_light_group *out, uint32_t maximum);
+/* Multiplies the emission of each group by a positive factor. */
+kd_status scene_scale_lights(scene *scene, const scene_light_group *groups, const float *factors,
+                             uint32_t count);
+
 /* Turns all materials that may be glass (mesh_material.may_be_glass) into solid glass. */
 kd_status scene_take_glass(scene *scene);
 

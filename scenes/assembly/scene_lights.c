@@ -238,6 +238,8 @@ static kd_status add_default_light(scene *scene) {
    order. */
 static kd_status build_cdf(scene *scene) {
     double total = 0, before = 0;
+    memory_free(scene->light_cdf);
+    scene->light_cdf = NULL;
     for (uint32_t i = 0; i < scene->light_count; ++i) total += (double)scene->lights[i].power;
     KD_REQUIRE(
         total <= (double)FLT_MAX, KD_ERROR_INPUT,
@@ -270,10 +272,10 @@ static void add_described(scene *scene, const scene_draft *draft, bool far) {
     }
 }
 
-/* Builds the tree of all lights so far. A single one needs none. */
-static kd_status build_tree(scene *scene) {
+/* Builds the tree of the first `count` lights, those not at infinity. A single one needs none. */
+static kd_status build_tree(scene *scene, uint32_t count) {
     const light_tree_input input = {scene->lights,
-                                    scene->light_count,
+                                    count,
                                     scene->geometry.triangles,
                                     scene->geometry.positions,
                                     scene->environment.scene_centre,
@@ -294,11 +296,75 @@ kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
     bound_scene(scene);
     KD_TRY(add_triangles(scene, draft->light_count + 1)); /* + 1: the sky */
     add_described(scene, draft, false);
-    KD_TRY(build_tree(scene));
+    KD_TRY(build_tree(scene, scene->light_count));
     add_described(scene, draft, true);
     if (draft->sky) KD_TRY(add_described_sky(scene, draft));
     if (scene->light_count == 0 || (draft->glows && !draft->sky)) KD_TRY(add_default_light(scene));
     KD_TRY(build_cdf(scene));
     KD_TRY(scene_report_light_copies(scene));
     return KD_OK;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static uint32_t light_material(const scene *scene, const light *of) {
+    return of->kind == LIGHT_TRIANGLE ? scene->geometry.triangle_materials[of->triangle] : KD_NONE;
+}
+
+static void name_group(scene_light_group *group, const scene *scene, uint32_t number) {
+    static const char *const kinds[] = {"surface", "point", "spot", "directional", "environment"};
+    const char *kind = kinds[scene->lights[group->light].kind];
+    const char *name =
+        group->material == KD_NONE ? NULL : scene->geometry.materials[group->material].name;
+    if (name && *name)
+        snprintf(group->name, sizeof group->name, "%.63s", name);
+    else if (scene->lights[group->light].kind == LIGHT_ENVIRONMENT)
+        snprintf(group->name, sizeof group->name, "%s", kind);
+    else
+        snprintf(group->name, sizeof group->name, "%s %u", kind, number + 1);
+}
+
+uint32_t scene_light_groups(const scene *scene, scene_light_group *out, uint32_t maximum) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < scene->light_count && count < maximum && !scene->unlit; ++i) {
+        const uint32_t material = light_material(scene, &scene->lights[i]);
+        bool known = false;
+        for (uint32_t g = 0; g < count && material != KD_NONE; ++g)
+            known |= out[g].material == material;
+        if (known) continue;
+        out[count].material = material;
+        out[count].light = i;
+        name_group(&out[count], scene, count);
+        ++count;
+    }
+    return count;
+}
+
+static void scale_light(light *scaled, float factor) {
+    scaled->emitted = vec3_scale(scaled->emitted, factor);
+    scaled->power *= factor;
+}
+
+kd_status scene_scale_lights(scene *scene, const scene_light_group *groups, const float *factors,
+                             uint32_t count) {
+    uint32_t near = 0;
+    for (uint32_t g = 0; g < count; ++g) {
+        const uint32_t material = groups[g].material;
+        if (material == KD_NONE)
+            scale_light(&scene->lights[groups[g].light], factors[g]);
+        else
+            scene->materials[material].emission =
+                vec3_scale(scene->materials[material].emission, factors[g]);
+        for (uint32_t i = 0; i < scene->light_count && material != KD_NONE; ++i)
+            if (light_material(scene, &scene->lights[i]) == material)
+                scale_light(&scene->lights[i], factors[g]);
+    }
+    while (near < scene->light_count && !light_is_far(&scene->lights[near])) ++near;
+    memory_free(scene->light_nodes);
+    memory_free(scene->light_trails);
+    scene->light_nodes = NULL;
+    scene->light_trails = NULL;
+    memset(&scene->light_tree, 0, sizeof scene->light_tree);
+    KD_TRY(build_tree(scene, near));
+    return build_cdf(scene);
 }

@@ -1,5 +1,6 @@
-/* What clients of the live view send: cameras, settings, actions and hosts are accepted whole or
-   refused with a message, and what is accepted is valid. The first byte selects the reader. */
+/* What clients of the live view send: cameras, settings, actions, lights and hosts are accepted
+   whole or refused with a message, and what is accepted is valid. The first byte selects the
+   reader. */
 #include "scenes/describe/render_options.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/program/serve/live_read.h"
@@ -29,6 +30,15 @@ static void read_settings(const char *text, size_t count) {
     FUZZ_REQUIRE(!options.photon_map && !options.clip && !options.allow_outside);
 }
 
+static void read_lights(const char *text, size_t count) {
+    const live_lights before = {.count = 2, .names = {"lamp", "spot 2"}, .scales = {1, 1}};
+    live_lights lights = before;
+    if (live_lights_read(&lights, text, count) != KD_OK)
+        FUZZ_REQUIRE(kd_last_error()[0] && memcmp(&lights, &before, sizeof lights) == 0);
+    for (uint32_t i = 0; i < lights.count; ++i)
+        FUZZ_REQUIRE(lights.scales[i] >= 0 && lights.scales[i] <= 1e6);
+}
+
 static void read_host(const char *text) {
     static const char allowed[] = "0123456789abcdefABCDEF.:[]localhstLOCALHST";
     char address[64];
@@ -44,13 +54,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     if (!text) return 0;
     memcpy(text, bytes + 1, count - 1);
     text[count - 1] = '\0'; /* the plug-in ends each body like this */
-    switch (bytes[0] % 4) {
+    switch (bytes[0] % 8) {
     case 0: read_camera(text, count - 1); break;
     case 1: read_settings(text, count - 1); break;
     case 2:
         if (live_action_read(&action, text, count - 1) == KD_OK)
             FUZZ_REQUIRE(action < LIVE_ACTIONS);
         break;
+    case 3: read_lights(text, count - 1); break;
     default: read_host(text);
     }
     free(text);

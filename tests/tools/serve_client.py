@@ -179,6 +179,31 @@ def check_scene(session):
     assert session.ask("/api/photons")[0] == 409
 
 
+def check_lights():
+    """A light scaled by a power of two gives pictures scaled by it, also of photons."""
+    with open("lamp.json", "w", encoding="utf-8") as file:
+        meshes = [{"quad": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]], "material": {"diffuse": [0.5, 0.5, 0.5]}},
+                  {"quad": [[-1, 2, -1], [1, 2, -1], [1, 2, 1], [-1, 2, 1]], "material": {"emission": [1, 2, 3]}}]
+        camera = {"eye": [0, 1, 4], "look_at": [0, 0.5, 0]}
+        json.dump({"kandela": 1, "meshes": meshes, "camera": camera}, file)
+    session = Session("serve", "lamp.json", *SMALL)
+    try:
+        state = session.wait(lambda state: state["status"] == "done")
+        (lamp,) = state["lights"]
+        before = session.picture()[3]
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 2}])
+        assert session.picture()[3] == tuple(2 * value for value in before) and max(before) > 0
+        assert session.ask("/api/lights", [{"name": "none", "scale": 2}])[0] == 400
+        assert session.ask("/api/lights", [{"name": lamp["name"], "scale": -1}])[0] == 400
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 0}])
+        assert max(session.picture()[3]) < 1e-6
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 1}])
+        assert session.picture()[3] == before
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
 def check_photons(session):
     session.post("/api/settings", {"integrator": "photon", "photons": 3000})
     maps = {one["name"]: one["count"] for one in session.state()["photon_maps"]}
@@ -274,6 +299,7 @@ def main():
     finally:
         session.program.kill()
     check_save()
+    check_lights()
     check_render()
 
 

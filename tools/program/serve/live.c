@@ -164,11 +164,37 @@ static void preview(live_session *live, const render_keeping *keeping, job_contr
     if (seconds < 0.4 * PREVIEW_SECONDS && live->shrink > SHRINK_MIN) live->shrink /= 1.25;
 }
 
+/* A light that is off keeps a power that counts for nothing, because its surfaces stay lights. */
+#define SCALE_OFF 0x1p-40
+
+static void list_lights(live_session *live) {
+    live_lights *lights = &live->lights;
+    lights->count = scene_light_groups(live->scene, live->groups, LIVE_LIGHTS);
+    for (uint32_t i = 0; i < lights->count; ++i) {
+        memcpy(lights->names[i], live->groups[i].name, sizeof lights->names[i]);
+        lights->scales[i] = live->scaled[i] = 1;
+    }
+}
+
+/* Scales the lights whose scale differs from `to`. */
+static kd_status scale_lights(live_session *live, const live_lights *to) {
+    float factors[LIVE_LIGHTS];
+    bool changed = false;
+    for (uint32_t i = 0; i < to->count; ++i) {
+        const double scale = to->scales[i] > SCALE_OFF ? to->scales[i] : SCALE_OFF;
+        factors[i] = (float)(scale / live->scaled[i]);
+        changed |= scale != live->scaled[i];
+        live->scaled[i] = scale;
+    }
+    return changed ? scene_scale_lights(live->scene, live->groups, factors, to->count) : KD_OK;
+}
+
 /* Takes over the changes that the owner has made. Returns false if the rendering is to end. */
-static bool begin_picture(live_session *live, job_control *job) {
+static bool begin_picture(live_session *live, job_control *job, kd_status *status) {
     pthread_mutex_lock(&live->lock);
     const bool moved = live->has_camera;
     const live_camera to = live->next_camera;
+    const live_lights lights = live->lights;
     live->options = live->expected;
     live->has_camera = live->restart = live->paused = false;
     atomic_store(&live->attention, false);
@@ -187,6 +213,7 @@ static bool begin_picture(live_session *live, job_control *job) {
     }
     live->began = timing_now();
     live->looked = 0;
+    *status = scale_lights(live, &lights);
     return !live->request.interrupted();
 }
 
@@ -257,9 +284,11 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
     live->options = live->expected = *options;
     live->job = job;
     live->rendering = true;
+    list_lights(live);
     pthread_mutex_unlock(&live->lock);
     while (again) {
-        if (!begin_picture(live, job)) return KD_INTERRUPTED;
+        if (!begin_picture(live, job, &status)) return KD_INTERRUPTED;
+        KD_TRY(status);
         status = render_one(live, out, &viewed, job, &again);
     }
     pthread_mutex_lock(&live->lock);

@@ -362,9 +362,12 @@ static void post_settings(live_session *live, const serve_request *request, serv
 }
 
 static void post_lights(live_session *live, const serve_request *request, serve_answer *out) {
-    (void)live;
-    (void)request;
-    answer_error(out, 501, "lights cannot be scaled yet");
+    if (!is_prepared(live, out)) return;
+    pthread_mutex_lock(&live->lock);
+    const kd_status status = live_lights_read(&live->lights, request->body, request->body_bytes);
+    if (status == KD_OK) restart(live);
+    pthread_mutex_unlock(&live->lock);
+    answer_read(out, status);
 }
 
 static void save(live_session *live, serve_answer *out) {

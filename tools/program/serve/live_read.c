@@ -171,6 +171,38 @@ done:
     return status;
 }
 
+static kd_status read_light(live_lights *lights, const cJSON *item) {
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+    const cJSON *scale = cJSON_GetObjectItemCaseSensitive(item, "scale");
+    uint32_t found = 0;
+    KD_REQUIRE(cJSON_IsString(name) && cJSON_IsNumber(scale), KD_ERROR_INPUT,
+               "expected a list of objects with `name` and `scale`");
+    while (found < lights->count && strcmp(lights->names[found], name->valuestring) != 0) ++found;
+    KD_REQUIRE(found < lights->count, KD_ERROR_INPUT,
+               "\"%.60s\" is not a light; the state lists all", name->valuestring);
+    KD_REQUIRE(scale->valuedouble >= 0 && scale->valuedouble <= 1e6, KD_ERROR_INPUT,
+               "`scale`: expected a number from 0 to 1000000");
+    lights->scales[found] = scale->valuedouble;
+    return KD_OK;
+}
+
+kd_status live_lights_read(live_lights *lights, const char *text, size_t bytes) {
+    live_lights changed = *lights;
+    cJSON *root = cJSON_ParseWithLength(text, bytes);
+    const cJSON *item = NULL;
+    kd_status status = KD_OK;
+    KD_REQUIRE(root, KD_ERROR_INPUT, "the request is not JSON");
+    if (!cJSON_IsArray(root)) {
+        cJSON_Delete(root);
+        KD_FAIL(KD_ERROR_INPUT, "expected a list of objects with `name` and `scale`");
+    }
+    cJSON_ArrayForEach(item, root) KD_TRY_GOTO(read_light(&changed, item));
+    *lights = changed;
+done:
+    cJSON_Delete(root);
+    return status;
+}
+
 kd_status live_action_read(live_action *action, const char *text, size_t bytes) {
     static const char *const names[LIVE_ACTIONS] = {"pause", "resume", "restart", "save"};
     cJSON *root = NULL;

@@ -22,6 +22,19 @@ kd_status live_camera_read(live_camera *camera, const char *text, size_t bytes);
    KD_ERROR_USAGE says what is wrong, and leaves *options unchanged. */
 kd_status live_settings_read(kd_render_options *options, const char *text, size_t bytes);
 
+enum { LIVE_LIGHTS = 64 };
+
+/* Scales of lights by name. */
+typedef struct live_lights {
+    uint32_t count;
+    char names[LIVE_LIGHTS][64];
+    double scales[LIVE_LIGHTS];
+} live_lights;
+
+/* Sets the scales, 0 to 1e6, that a JSON list of objects with `name` and `scale` names.
+   KD_ERROR_INPUT leaves *lights unchanged. */
+kd_status live_lights_read(live_lights *lights, const char *text, size_t bytes);
+
 typedef enum live_action {
     LIVE_PAUSE,
     LIVE_RESUME,

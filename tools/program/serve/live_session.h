@@ -2,6 +2,7 @@
 #ifndef KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
 #define KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
 #include "render/api/render_trees.h"
+#include "scenes/assembly/scene.h"
 #include "tools/program/serve/live.h"
 #include "tools/program/serve/live_read.h"
 #include "tools/program/serve/serve_http.h"
@@ -89,6 +90,7 @@ struct live_session {
     kd_render_options options;  /* of the current picture */
     kd_render_options expected; /* with the changes of the owner */
     live_camera next_camera;    /* if has_camera */
+    live_lights lights;         /* with the changes of the owner */
     bool has_camera, restart, paused, closing, previewing, rendering;
     job_control *job; /* of the rendering; NULL: none */
     live_picture *beauty;
@@ -99,6 +101,8 @@ struct live_session {
     /* below: of the thread that renders */
     render_kept kept;
     render_watch watch;
+    scene_light_group groups[LIVE_LIGHTS]; /* of `lights` */
+    double scaled[LIVE_LIGHTS];            /* by which the scene's lights are scaled */
     struct scene *scene;
     double began, looked, shrink;
     bool finished;

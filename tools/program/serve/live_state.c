@@ -90,7 +90,13 @@ static void add_lists(cJSON *root, const live_session *live) {
     for (const option_row *row = NULL; (row = live_setting_next(row));)
         add_setting(settings, row, &live->expected);
     add_views(root, state);
-    cJSON_AddArrayToObject(root, "lights");
+    cJSON *lights = cJSON_AddArrayToObject(root, "lights");
+    for (uint32_t i = 0; i < live->lights.count; ++i) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", live->lights.names[i]);
+        cJSON_AddNumberToObject(object, "scale", live->lights.scales[i]);
+        cJSON_AddItemToArray(lights, object);
+    }
     add_figures(root, "stages", "seconds", state->stages, state->stage_count);
     add_figures(root, "ledger", "share", state->ledger, state->ledger_count);
     add_figures(root, "photon_maps", "count", state->maps, state->map_count);
