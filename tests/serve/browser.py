@@ -20,7 +20,7 @@ class WebSocket:
 
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
-        self.socket = socket.create_connection((parts.hostname, parts.port), timeout=60)
+        self.socket = socket.create_connection((parts.hostname, parts.port), timeout=120)
         self.pending = b""
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall((f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -143,13 +143,12 @@ class Page:
         assert "exceptionDetails" not in result, f'{expression}: {result["exceptionDetails"]}'
         return result["result"].get("value")
 
-    def wait(self, expression, seconds=60):
-        """Returns the expression's value as soon as it is true."""
+    def wait(self, expression, seconds=120):
+        """Waits until the expression is true."""
         end = time.monotonic() + seconds
         while True:
-            value = self.evaluate(expression)
-            if value:
-                return value
+            if self.evaluate(f"Boolean({expression})"):
+                return
             assert time.monotonic() < end, f"not true after {seconds} s: {expression}; errors: {self.errors}"
             time.sleep(0.05)
 
@@ -166,10 +165,6 @@ class Page:
             self.mouse("mouseMoved", x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps)
             time.sleep(0.02)
         self.mouse("mouseReleased", x1, y1, buttons=0)
-
-    def key(self, key, code=None):
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, text=key if kind == "keyDown" and len(key) == 1 else "")
 
     def screenshot(self, path, quality=85):
         """Writes a PNG or JPEG file, by the name's ending."""

@@ -59,7 +59,7 @@ class Server:
 
     def addresses(self):
         """Returns the owner's and the viewers' address, or None if the program cannot serve."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             found = re.findall(r"http://\S+token=\w+", self.text)
             if len(found) >= 2:
@@ -94,9 +94,9 @@ def state(address):
 
 
 def wait_state(address, holds, what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not holds(now := state(address)):
-        assert time.monotonic() < end, f"not so after 60 s: {what}: {now}"
+        assert time.monotonic() < end, f"not so after 120 s: {what}: {now}"
         time.sleep(0.05)
     return now
 
@@ -151,6 +151,17 @@ def check_camera(page, owner):
     page.mouse("mouseWheel", x + 0.5 * width, y + 0.5 * height, deltaX=0, deltaY=-100, button="none", buttons=0)
     wait_state(owner, lambda now: now["generation"] > after["generation"] + 1, "the wheel moves the camera")
     page.wait("kandela.sender.idle")
+    for key, code in (("ArrowLeft", "ArrowLeft"), ("w", "KeyW")):
+        last = state(owner)["generation"]
+        page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=code)
+        time.sleep(0.2)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
+        wait_state(owner, lambda now, last=last: now["generation"] > last, f"the key {key} moves the camera")
+        page.wait("kandela.sender.idle")
+    for count in (1, 2):
+        page.mouse("mousePressed", x + 0.5 * width, y + 0.9 * height, clickCount=count)
+        page.mouse("mouseReleased", x + 0.5 * width, y + 0.9 * height, clickCount=count, buttons=0)
+    page.wait("kandela.rig.pivot && kandela.rig.pivot[1] < 0.1")  # the floor
 
 
 def check_pixel(page):

@@ -1,4 +1,5 @@
 /* The state of the live view as JSON. */
+#include "core/image/tonemap.h"
 #include "scenes/describe/render_options.h"
 #include "tools/program/serve/live_session.h"
 #include <cjson/cJSON.h>
@@ -121,6 +122,8 @@ char *live_state_print(const live_session *live, bool owner) {
     cJSON_AddNumberToObject(root, "width", options->width);
     cJSON_AddNumberToObject(root, "height", options->height);
     cJSON_AddStringToObject(root, "integrator", options->integrator);
+    cJSON_AddNumberToObject(root, "exposure", (double)options->exposure); /* null: automatic */
+    cJSON_AddStringToObject(root, "tonemap", tonemap_name((int)options->tonemap));
     cJSON_AddStringToObject(root, "status", names[state->status]);
     cJSON_AddStringToObject(root, "error", state->error);
     cJSON_AddNumberToObject(root, "pass", state->samples);

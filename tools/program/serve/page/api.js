@@ -37,7 +37,7 @@ class Sender {
     this.interval = interval;
     this.waiting = null;
     this.busy = false;
-    this.last = -Infinity;
+    this.last = this.ended = -Infinity;
   }
 
   get idle() { return !this.busy && this.waiting === null; }
@@ -62,6 +62,7 @@ class Sender {
       }
     }
     this.busy = false;
+    this.ended = performance.now();
   }
 }
 

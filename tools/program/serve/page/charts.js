@@ -72,17 +72,17 @@ function panel(title, opened) {
   return { details, content };
 }
 
-/* The browser's own memory, which may be switched off. */
-function recall(key) {
+/* The browser's own memory, which may be switched off: for good, or (sessionStorage) of this tab. */
+function recall(key, store = "localStorage") {
   try {
-    return localStorage.getItem(key);
+    return window[store].getItem(key);
   } catch {
     return null;
   }
 }
-function remember(key, value) {
+function remember(key, value, store = "localStorage") {
   try {
-    localStorage.setItem(key, value);
+    window[store].setItem(key, value);
   } catch { /* the choice is forgotten with the page */ }
 }
 

@@ -26,6 +26,40 @@ function falseColourBytes(name, count = 256) {
   return bytes;
 }
 
+/* The automatic exposure in stops of core/image/encode.c: the weighted mean of the logarithms of the
+   luminance of small cells becomes middle grey if it is darker, and at most 5 % of the pixels clip. */
+function automaticExposure({ values, components, width, height }) {
+  const side = Math.max(4, Math.ceil(Math.max(width, height) / 64)), cells = [];
+  for (let top = 0; top < height; top += side)
+    for (let left = 0; left < width; left += side) {
+      let luminance = 0, largest = 0, count = 0;
+      for (let y = top; y < Math.min(height, top + side); y++)
+        for (let x = left; x < Math.min(width, left + side); x++) {
+          const at = (y * width + x) * components, [r, g, b] = [0, 1, 2].map(c => halfTable[values[at + c]]);
+          const own = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          if (!Number.isFinite(own)) continue;
+          luminance += Math.max(0, own);
+          largest += Math.max(0, r, g, b);
+          count++;
+        }
+      if (count) cells.push({ luminance: luminance / count, largest: largest / count, count });
+    }
+  cells.sort((a, b) => a.largest - b.largest);
+  const share = 0.04 * cells.reduce((sum, cell) => sum + cell.count, 0);
+  let i = cells.length, above = 0;
+  while (i > 1 && above + cells[i - 1].count <= share) above += cells[--i].count;
+  const bright = i ? cells[i - 1].largest || cells[cells.length - 1].largest : 0;
+  if (!(bright > 0)) return 0;
+  let sum = 0, weights = 0;
+  for (const cell of cells) {
+    const luminance = Math.min(cell.luminance, bright), weight = cell.count * Math.sqrt(luminance);
+    if (weight > 0) sum += weight * Math.log2(luminance);
+    weights += weight;
+  }
+  const grey = Math.log2(0.18) - (weights > 0 ? sum / weights : Math.log2(bright));
+  return Math.min(Math.max(0, grey), -Math.log2(bright));
+}
+
 const toneShader = `
 vec3 encode(vec3 x) {
   x = clamp(x, 0.0, 1.0);

@@ -22,7 +22,7 @@ class App {
     this.sender = new Sender("/api/camera", 200);
     this.sent = 0;
     this.rig = new Rig(camera => this.cameraMoved(camera));
-    this.freeRig = new Rig(() => this.space.draw());
+    this.freeRig = new Rig(() => this.space.moved());
     this.space.scene = () => this.spaceScene();
     this.stage = document.getElementById("stage");
     this.navigation = new Navigation(this.stage, () => this.target(), {
@@ -62,14 +62,23 @@ class App {
   spaceScene() {
     const bounds = live.state && live.state.bounds, over = this.mode === "overlay" ? this.picture.place() : null;
     const free = this.mode === "space" && this.freeCamera;
-    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size };
+    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size,
+      hides: this.sender.idle && live.state && this.space.depthGeneration === live.state.generation };
   }
 
   cameraMoved(camera) {
     if (!live.owner) return;
     this.sender.send(cameraEncode(camera, live.state.camera));
     this.showCamera();
-    if (this.mode !== "picture") this.space.draw();
+    if (this.mode !== "picture") this.space.moved();
+  }
+
+  /* The camera of the first page of this rendering; a page that is loaded again recalls it. */
+  recallFirst(camera) {
+    const key = `kandela-camera-${token.slice(0, 8)}`, kept = recall(key, "sessionStorage");
+    if (kept) return JSON.parse(kept);
+    remember(key, JSON.stringify(camera), "sessionStorage");
+    return camera;
   }
 
   resetCamera() {
@@ -88,14 +97,17 @@ class App {
     name.title = state.name;
     document.title = `${name.textContent} – Kandela`;
     this.showStatus();
-    if (state.camera && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
+    /* states that were on the way while the camera moved hold the old one */
+    const settled = performance.now() - this.sender.ended > 300;
+    if (!settled && this.sender.idle) setTimeout(() => this.stateChanged(live.state), 350);
+    if (state.camera && settled && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
       const camera = cameraDecode(state.camera);
       if (JSON.stringify(camera) !== JSON.stringify(this.rig.camera)) {
         this.rig.camera = camera;
         this.showCamera();
         this.space.draw();
       }
-      if (!this.firstCamera) this.firstCamera = camera;
+      if (!this.firstCamera) this.firstCamera = this.recallFirst(camera);
     }
     if (this.generation !== undefined && this.generation !== state.generation) {
       this.clearPixel();
@@ -146,7 +158,11 @@ class App {
     const buffer = await getBinary(`/api/picture?channel=${encodeURIComponent(channel)}&scale=1`);
     const image = Picture.decode(buffer, channel);
     this.shownNumber = image.number;
-    if (channel === this.picture.display.channel) this.picture.setImage(image);
+    if (channel === this.picture.display.channel) {
+      this.picture.image = image;
+      this.pictureCame();
+      this.picture.setImage(image);
+    }
     document.getElementById("empty").hidden = true;
     if (this.mode === "overlay") this.space.draw();
     /* leave the network and the renderer as much time as the picture took, and at least 50 ms */

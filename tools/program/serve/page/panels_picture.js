@@ -13,15 +13,28 @@ function displayPanel(app) {
   }, "channel");
   const exposure = slider("Exposure", {
     min: -10, max: 10, step: 0.1, value: 0, id: "exposure", text: stops => `${stops > 0 ? "+" : stops < 0 ? "−" : ""}${Math.abs(stops).toFixed(1)} EV`,
-    changed(stops) { display.exposure = stops; redraw(); },
+    changed: expose,
   });
-  const automaticExposure = button("Automatic exposure", () => {
-    exposure.value = display.exposure = Math.round(10 * picture.automaticExposure()) / 10;
+  /* Until the exposure is set by hand, it follows the pictures if the scene asks for that. */
+  let follows = false;
+  function expose(stops) {
+    follows = false;
+    display.exposure = stops;
     redraw();
+  }
+  function exposeAutomatically() {
+    if (!picture.image || picture.image.components < 3 || channelMode(picture.image.channel, 3)) return;
+    exposure.value = Math.round(10 * automaticExposure(picture.image)) / 10;
+    display.exposure = exposure.value;
+  }
+  app.pictureCame = () => { if (follows) exposeAutomatically(); };
+  const automaticButton = button("Automatic exposure", () => {
+    exposeAutomatically();
+    expose(display.exposure);
   });
   const resetExposure = button("0 EV", () => {
-    exposure.value = display.exposure = 0;
-    redraw();
+    exposure.value = 0;
+    expose(0);
   });
   const curve = choice("Tone curve", toneCurves, display.curve, value => { display.curve = value; redraw(); }, "curve");
   const falseColour = check("False colours", false, checked => { display.falseColour = checked; redraw(); }, "false-colour");
@@ -40,7 +53,7 @@ function displayPanel(app) {
   };
   const low = limit("Lowest", "low"), high = limit("Highest", "high");
   const limits = element("div", { className: "pair" }, low.box, high.box);
-  const light = element("div", { className: "buttons" }, automaticExposure, resetExposure);
+  const light = element("div", { className: "buttons" }, automaticButton, resetExposure);
   content.append(channel.box, exposure.box, light, curve.box, falseColour.box, component.box, colours.box, automatic.box, limits, logarithmic.box);
 
   /* Shows the controls that act on the channel. */
@@ -79,6 +92,7 @@ function displayPanel(app) {
     }
     if (!begun) { /* the display that the scene asks for */
       begun = true;
+      follows = state.exposure === null; /* NAN in C */
       if (Number.isFinite(state.exposure)) exposure.value = display.exposure = state.exposure;
       if (toneCurves.includes(state.tonemap)) curve.select.value = display.curve = state.tonemap;
     }
@@ -131,7 +145,7 @@ function comparePanel(app) {
     if (image.channel !== kept.channel) return `B holds the channel ${kept.channel}; choose it to compare.`;
     if (image.width !== kept.width || image.height !== kept.height) return "A and B differ in size; no numbers.";
     let squares = 0, sum = 0, relative = 0, count = 0, lengths = 0;
-    const { components } = image, pixels = image.width * image.height, step = Math.max(1, Math.floor(pixels / 100000)) | 1;
+    const { components } = image, pixels = image.width * image.height, step = Math.max(1, Math.floor(pixels / 1000000)) | 1;
     const each = visit => {
       for (let i = 0; i < pixels; i += step) {
         let difference = 0, length = 0, signed = 0;

@@ -33,25 +33,27 @@ function photonsPanel(app) {
     count.textContent = total ? `${formatNumber(got)} of ${formatNumber(total)} photons are drawn.`
       : "The renderer has no photons now; the methods photon and sppm have them.";
     key();
-    if (app.mode === "overlay") await depth();
   });
-  let depthNumber = -1;
-  async function depth() {
+  /* The depths that hide photons are those of one camera: space.depthGeneration says which. */
+  const loadDepth = newestOnly(async () => {
+    const { generation } = live.state;
+    if (space.depthGeneration === generation) return;
+    space.setDepth(Picture.decode(await getBinary("/api/picture?channel=depth&scale=1"), "depth"));
+    space.depthGeneration = generation;
+  });
+  let next = 0;
+  /* Loads photons if they are shown and new; a download takes at most a fifth of the time. */
+  app.refreshPhotons = async now => {
     const { state } = live;
-    if (!state.channels || !state.channels.includes("depth") || depthNumber === state.generation) return;
-    const image = Picture.decode(await getBinary("/api/picture?channel=depth&scale=1"), "depth");
-    space.setDepth(image);
-    if (state.pass > 0) depthNumber = state.generation;
-  }
-  let lastLoad = 0;
-  /* Loads photons if they are shown; while the rendering runs, at most every two seconds. */
-  app.refreshPhotons = now => {
-    if (app.mode === "picture" || !live.state || !(now || follow.input.checked)) return;
-    const version = `${live.state.generation} ${live.state.pass} ${app.mode}`;
-    if (!now && (version === fetched || performance.now() - lastLoad < 2000)) return;
+    if (app.mode === "picture" || !state || !(now || follow.input.checked)) return;
+    if (app.mode === "overlay" && state.pass > 0 && (state.channels || []).includes("depth")) loadDepth();
+    const passes = ["ppm", "sppm", "vcm"].includes(state.integrator) ? state.pass : ""; /* other methods keep their maps */
+    const version = `${state.generation} ${passes} ${JSON.stringify(state.photon_maps)}`, begun = performance.now();
+    if (!now && (version === fetched || begun < next)) return;
     fetched = version;
-    lastLoad = performance.now();
-    load();
+    next = begun + 2000;
+    await load();
+    next = Math.max(next, begun + 5 * (performance.now() - begun));
   };
   function key() {
     const classes = space.photons.classes, lights = live.state && live.state.lights || [];
@@ -88,7 +90,7 @@ function treesPanel(app) {
     if (checked) load();
     space.draw();
   }, "show-boxes");
-  const bounds = check("Show the bounds of the scene", true, checked => { options.showBounds = checked; space.draw(); });
+  const bounds = check("Show the bounds of the scene in 3-D", true, checked => { options.showBounds = checked; space.draw(); });
   const level = slider("Level", { min: 0, max: 24, step: 1, value: 4, text: x => String(Math.round(x)), changed: () => { if (options.showBoxes) load(); }, id: "tree-level" });
   const count = element("p", { className: "hint", textContent: "Boxes are of the triangle tree; leaves are orange." });
   const walkButton = button("Follow the ray of the clicked pixel", () => app.followRay());

@@ -260,22 +260,6 @@ class Picture {
     if (!(display.high > display.low)) display.high = display.low + (Math.abs(display.low) * 1e-3 || 1);
   }
 
-  /* Returns the exposure in stops at which the mean of the logarithms of the luminance is middle grey. */
-  automaticExposure() {
-    if (!this.image || this.image.components < 3) return 0;
-    const { values, components, width, height } = this.image, step = Math.max(1, Math.floor(width * height / 20000)) | 1;
-    let sum = 0, count = 0;
-    for (let i = 0; i < width * height; i += step) {
-      const [r, g, b] = [0, 1, 2].map(c => halfTable[values[i * components + c]]);
-      const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      if (luminance > 1e-6 && Number.isFinite(luminance)) {
-        sum += Math.log2(luminance);
-        count++;
-      }
-    }
-    return count ? Math.max(-12, Math.min(12, Math.log2(0.18) - sum / count)) : 0;
-  }
-
   draw() {
     if (this.scheduled) return;
     this.scheduled = true;

@@ -84,6 +84,8 @@ class Space {
       pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true,
     };
     this.scheduled = false;
+    this.share = 1;
+    this.movedAt = this.rendered = -Infinity;
     this.prepare();
     canvas.addEventListener("webglcontextlost", event => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => this.prepare());
@@ -155,15 +157,21 @@ class Space {
       count += own;
       total += all;
     }
-    const bytes = new Uint8Array(32 * count), view = new DataView(bytes.buffer);
-    let at = 0;
+    /* Scattered by a step without common divisor with the count, so that the first ones are a sample of
+       all: fewer are drawn while the camera moves, if need be. */
+    const bytes = new Uint8Array(32 * count), words = new Uint32Array(bytes.buffer), view = new DataView(bytes.buffer);
+    let to = 0, step = Math.floor(count * 0.618) | 1;
+    const divisor = (a, b) => b ? divisor(b, a % b) : a;
+    while (divisor(step, count) > 1) step += 2;
     for (const answer of answers) {
-      const part = new Uint8Array(answer, 12, 32 * new Uint32Array(answer, 0, 1)[0]);
-      bytes.set(part, at);
-      at += part.length;
+      const part = new Uint32Array(answer, 12, 8 * new Uint32Array(answer, 0, 1)[0]);
+      for (let from = 0; from < part.length; from += 8) {
+        for (let k = 0; k < 8; k++) words[8 * to + k] = part[from + k];
+        to = (to + step) % count;
+      }
     }
-    const powers = [], step = Math.max(1, Math.floor(count / 2000));
-    for (let i = 0; i < count; i += step)
+    const powers = [], stride = Math.max(1, Math.floor(count / 2000));
+    for (let i = 0; i < count; i += stride)
       powers.push(Math.max(...[12, 16, 20].map(offset => view.getFloat32(32 * i + offset, true))));
     powers.sort((a, b) => a - b);
     this.photons = { count, total, mean: Math.max(powers[Math.floor(powers.length / 2)] || 0, 1e-30), classes: this.classes(view, count) };
@@ -222,6 +230,23 @@ class Space {
     this.draw();
   }
 
+  /* Called when the camera moves: frames that take long draw a part of the photons until it rests. */
+  moved() {
+    this.movedAt = performance.now();
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.draw(), 250);
+    this.draw();
+  }
+
+  drawnShare() {
+    const now = performance.now(), spent = now - this.rendered;
+    this.rendered = now;
+    if (now - this.movedAt > 200) return 1;
+    if (spent < 2000) this.share *= spent > 60 ? 0.6 : spent < 25 ? 1.2 : 1;
+    this.share = Math.max(0.02, Math.min(1, this.share));
+    return this.share;
+  }
+
   /* `scene()` returns the camera, the bounds, the picture's camera, and the placement of the picture on
      the canvas if the drawing lies over it. */
   draw() {
@@ -233,13 +258,14 @@ class Space {
     });
   }
 
-  render({ camera, bounds, other, over, size }) {
+  render({ camera, bounds, other, over, size, hides }) {
     const { gl, canvas, options } = this;
     fitCanvas(canvas);
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     if (!camera) return;
+    const share = this.drawnShare();
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     gl.enable(gl.BLEND);
@@ -256,18 +282,18 @@ class Space {
       gl.scissor(over.left, Math.round(canvas.height - over.top - size[1] * over.scale),
         Math.max(0, Math.round(size[0] * over.scale)), Math.max(0, Math.round(size[1] * over.scale)));
     }
-    if (options.showPhotons && this.photons.count) this.drawPhotons("photons", this.photons.count, matrix, camera, over);
+    if (options.showPhotons && this.photons.count) this.drawPhotons("photons", Math.ceil(share * this.photons.count), matrix, camera, over, hides);
     this.drawBoxes(matrix);
-    this.drawLines(matrix, this.sceneLines(bounds, other, size));
+    this.drawLines(matrix, this.sceneLines(over ? null : bounds, other, size));
     gl.disable(gl.DEPTH_TEST); /* what was asked for by a click is never hidden */
     this.drawWalk(matrix);
     this.drawLines(matrix, this.pixelLines());
-    if (this.disc && this.disc.photons.length) this.drawPhotons("disc", this.disc.photons.length, matrix, camera, null);
+    if (this.disc && this.disc.photons.length) this.drawPhotons("disc", this.disc.photons.length, matrix, camera, null, false);
   }
 
-  drawPhotons(name, count, matrix, camera, over) {
+  drawPhotons(name, count, matrix, camera, over, hides) {
     const { gl, options } = this, { program, uniforms } = this.programs.photons;
-    const hiding = name === "photons" && over && options.hideCovered && this.depth && !camera.orthographic;
+    const hiding = name === "photons" && over && options.hideCovered && this.depth && hides;
     const size = (name === "disc" ? options.pointSize + 3 : options.pointSize) * (devicePixelRatio || 1);
     gl.useProgram(program);
     gl.uniformMatrix4fv(uniforms.matrix, false, matrix);
@@ -316,7 +342,6 @@ class Space {
 
   sceneLines(bounds, other, size) {
     const { options } = this, data = [], line = (...values) => Space.line(data, ...values);
-    const extent = bounds && bounds.length === 6 ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) : 1;
     if (options.showBounds && bounds && bounds.length === 6)
       for (let i = 0; i < 12; i++) {
         const axis = i >> 2, others = [0, 1, 2].filter(k => k !== axis), a = [], b = [];
@@ -325,7 +350,7 @@ class Space {
         b[axis] = bounds[axis + 3];
         line(a, b, i & 3 ? [0.55, 0.57, 0.6] : [[0.9, 0.35, 0.3], [0.35, 0.75, 0.35], [0.4, 0.55, 1]][axis], i & 3 ? 0.5 : 1);
       }
-    if (other) this.cameraLines(line, other, size[0] / size[1], extent * 0.08);
+    if (other) this.cameraLines(line, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
     return data;
   }
 
