@@ -34,6 +34,10 @@ struct kd_ray_scene {
 kd_status ray_scene_prepare_nearest(const kd_ray_scene *scene);
 void ray_scene_drop_nearest(kd_ray_scene *scene);
 
+/* Answers rays or points [begin, end) of a query on the CPU. */
+void ray_scene_answer(const scene_rays_view *view, const scene_query *query, uint64_t begin,
+                      uint64_t end);
+
 /* Copies the committed scene to its device, and its nearest views. */
 kd_status ray_scene_upload(kd_ray_scene *scene);
 kd_status ray_scene_upload_nearest(kd_ray_scene *scene, const nearest_view *views);

@@ -75,12 +75,8 @@ typedef struct answering {
 
 static void answer_some(void *context, int64_t begin, int64_t end, int thread) {
     const answering *a = (const answering *)context;
-    uint32_t fault = 0;
-    scene_query query = *a->query;
     (void)thread;
-    query.fault = &fault;
-    for (int64_t i = begin; i < end; ++i) scene_query_one(a->view, &query, (uint64_t)i);
-    if (fault) __atomic_store_n(a->query->fault, 1, __ATOMIC_RELAXED);
+    ray_scene_answer(a->view, a->query, (uint64_t)begin, (uint64_t)end);
 }
 
 static kd_status answer(const kd_ray_scene *scene, const scene_query *given, void *stream) {

@@ -8,6 +8,9 @@
 #define KD_ACCEL_RAY_SCENE_WALK_H
 #include "accel/instance_walk.h"
 #include "accel/rays/nearest_walk.h"
+#ifndef __CUDACC__
+#include "accel/tree/vectors.h"
+#endif
 
 /* An instance's data besides its transform. */
 typedef struct scene_member {
@@ -143,6 +146,12 @@ KD_FN void scene_row_test(scene_ray *ray, uint32_t number, uint32_t triangle) {
         scene_row_add(ray, &hit);
 }
 
+/* Returns up to which t a box is of interest. */
+KD_FN float scene_far(const scene_ray *ray, const tritree_walk *walk) {
+    return float_min(walk->far, ray->limit + walk->slack_t);
+}
+
+#ifdef __CUDACC__
 /* Returns where the ray enters a box with the given bounds; INFINITY if it misses the box. */
 KD_FN float scene_enter(const tritree_walk *walk, const float lo[3], const float hi[3], float far) {
     box3 box;
@@ -151,6 +160,7 @@ KD_FN float scene_enter(const tritree_walk *walk, const float lo[3], const float
     return instance_enter(walk, &box, far);
 }
 
+/* Tests the triangles of a leaf whose boxes the ray hits. */
 KD_FN void scene_row_leaf(scene_ray *ray, const tritree_walk *walk, uint32_t number,
                           const nearest_view *view, uint32_t index) {
     const float *leaf = view->leaves + (uint64_t)index * NEAREST_LEAF_FLOATS;
@@ -165,7 +175,7 @@ KD_FN void scene_row_leaf(scene_ray *ray, const tritree_walk *walk, uint32_t num
             lo[axis] = float_min(a, float_min(b, c)) * view->scale;
             hi[axis] = float_max(a, float_max(b, c)) * view->scale;
         }
-        if (scene_enter(walk, lo, hi, float_min(walk->far, ray->limit + walk->slack_t)) < INFINITY)
+        if (scene_enter(walk, lo, hi, scene_far(ray, walk)) < INFINITY)
             scene_row_test(ray, number, id);
     }
 }
@@ -179,12 +189,61 @@ KD_FN void scene_row_node(const scene_ray *ray, const tritree_walk *walk, const 
     for (uint32_t i = 0; i < children; ++i) {
         const float lo[3] = {node->bound[0][i], node->bound[2][i], node->bound[4][i]};
         const float hi[3] = {node->bound[1][i], node->bound[3][i], node->bound[5][i]};
-        const float near =
-            scene_enter(walk, lo, hi, float_min(walk->far, ray->limit + walk->slack_t));
+        const float near = scene_enter(walk, lo, hi, scene_far(ray, walk));
         if (near < INFINITY)
             nearest_push(stack, begin, waiting, near, level, NEAREST_WIDE * index + i);
     }
 }
+#else
+/* The same for all children of a node, or triangles of a leaf, at once. Returns a mask of the boxes
+   that the ray hits; *near is where it enters them. */
+VECTOR8_FN uint32_t scene_enter8(const tritree_walk *walk, const float8 lo[3], const float8 hi[3],
+                                 float limit, float8 *near) {
+    float8 far = float8_all(limit);
+    *near = float8_all(walk->near);
+    for (int axis = 0; axis < 3; ++axis) {
+        const float8 t0 = (lo[axis] - walk->origin[axis]) * walk->inverse[axis];
+        const float8 t1 = (hi[axis] - walk->origin[axis]) * walk->inverse[axis];
+        *near = float8_max(float8_min(t0, t1) - walk->slack[axis], *near);
+        far = float8_min(float8_max(t0, t1) + walk->slack[axis], far);
+    }
+    return int8_bits(*near <= far);
+}
+
+KD_FN void scene_row_leaf(scene_ray *ray, const tritree_walk *walk, uint32_t number,
+                          const nearest_view *view, uint32_t index) {
+    const float *leaf = view->leaves + (uint64_t)index * NEAREST_LEAF_FLOATS;
+    float8 lo[3], hi[3], near;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float8 a = float8_load(leaf + axis * NEAREST_WIDE),
+                     b = float8_load(leaf + (3 + axis) * NEAREST_WIDE),
+                     c = float8_load(leaf + (6 + axis) * NEAREST_WIDE);
+        lo[axis] = float8_min(a, float8_min(b, c)) * view->scale;
+        hi[axis] = float8_max(a, float8_max(b, c)) * view->scale;
+    }
+    uint32_t hit = scene_enter8(walk, lo, hi, scene_far(ray, walk), &near);
+    for (; hit; hit &= hit - 1) {
+        const uint32_t id = float_bits(leaf[9 * NEAREST_WIDE + (uint32_t)__builtin_ctz(hit)]);
+        if (id != KD_NONE) scene_row_test(ray, number, id);
+    }
+}
+
+KD_FN void scene_row_node(const scene_ray *ray, const tritree_walk *walk, const nearest_view *view,
+                          nearest_entry *stack, int *waiting, uint32_t level, uint32_t index) {
+    const nearest_node *node = view->nodes + view->first[level] + index;
+    const int begin = *waiting;
+    float8 lo[3], hi[3], near;
+    for (int axis = 0; axis < 3; ++axis) {
+        lo[axis] = float8_load(node->bound[2 * axis]);
+        hi[axis] = float8_load(node->bound[2 * axis + 1]);
+    }
+    uint32_t hit = scene_enter8(walk, lo, hi, scene_far(ray, walk), &near);
+    for (hit &= (1u << nearest_children(view, level, index)) - 1; hit; hit &= hit - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(hit);
+        nearest_push(stack, begin, waiting, near[i], level, NEAREST_WIDE * index + i);
+    }
+}
+#endif
 
 /* Finds the hits on one instance for a row or a count. */
 KD_FN void scene_row_instance(scene_ray *ray, uint32_t number, const box3 *box) {

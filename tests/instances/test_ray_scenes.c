@@ -308,8 +308,8 @@ static void test_invalid_arguments_are_rejected(void **state) {
     assert_int_equal(kd_ray_scene_commit(scene), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "instance 1: "));
     for (int i = 0; i < 2; ++i) {
-        instance.transform[5] = i ? NAN : 1;
-        instance.transform[3] = i ? 0 : INFINITY;
+        instance.transform[5] = i ? (double)NAN : 1;
+        instance.transform[3] = i ? 0 : (double)INFINITY;
         ok(kd_ray_scene_set_instances(scene, 1, &instance, 1));
         assert_int_equal(kd_ray_scene_commit(scene), KD_ERROR_INPUT);
     }

@@ -169,6 +169,46 @@ def test_secondary_rays_and_sides(to):
                                   here.winding_number(o).astype(np.float32))
 
 
+def test_scenes_of_rays(to):
+    v, f = blob()
+    device = where(to(v))
+    o, d = Q * 4 - 2, (DRAW.random((200, 3), np.float32) - 0.5)
+    moves = np.eye(4)[None].repeat(5, 0)
+    moves[:, :3, 3] = DRAW.random((5, 3)) * 3 - 1.5
+    scenes = []
+    for mesh in (kandela.TriangleMesh(to(v), to(f), device=device), kandela.TriangleMesh(v, f, device="cpu")):
+        scenes.append(kandela.RayScene(worlds=2))
+        scenes[-1].add_instances(scenes[-1].add_geometry(mesh), moves, mask=[1, 2, 3, 1, 2], world=[0, 1, 0, 1, 0])
+        scenes[-1].commit()
+    there, here = scenes
+    mask, world = np.arange(200, dtype=np.int32) % 4, np.arange(200, dtype=np.int32) % 2
+
+    def expect(mine, theirs):
+        same_device(mine, to(o))
+        np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
+
+    for m, w in ((mask, world), (3, 1)):
+        given, wanted = {"mask": m, "world": w}, {"mask": m, "world": w}
+        if np.ndim(m):
+            given = {"mask": to(m), "world": to(w)}
+        hits, expected = there.intersect(to(o), to(d), **given), here.intersect(o, d, **wanted)
+        for mine, theirs in zip(hits, expected):
+            expect(mine, theirs)
+        for mine, theirs in zip(there.intersect(to(o), to(d), ignore=hits, **given),
+                                here.intersect(o, d, ignore=expected, **wanted)):
+            expect(mine, theirs)
+        expect(there.occluded(to(o), to(d), **given), here.occluded(o, d, **wanted))
+        expect(there.count_hits(to(o), to(d), **given), here.count_hits(o, d, **wanted))
+        rows, others = there.all_hits(to(o), to(d), **given), here.all_hits(o, d, **wanted)
+        np.testing.assert_array_equal(rows.offsets, others.offsets)
+        for mine, theirs in zip(rows.hits, others.hits):
+            expect(mine, theirs)
+        for mine, theirs in zip(there.closest_point(to(o).reshape(20, 10, 3), mask=3), here.closest_point(o.reshape(20, 10, 3), mask=3)):
+            expect(mine, theirs)
+    np.testing.assert_allclose(host(there.positions(hits)), here.positions(expected), rtol=1e-6)
+    np.testing.assert_allclose(host(there.interpolate(hits, to(v))), here.interpolate(expected, v), rtol=1e-6)
+
+
 def test_meshes_far_away(to):
     v, f = blob()
     far = v.astype(np.float64) + [5e5, 5.4e6, 0]
