@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 enum {
-    VCM_WAVE_PATHS = 1 << 20, /* paths in flight, unless fewer are requested */
+    VCM_WAVE_PATHS = 1 << 21, /* paths in flight, unless fewer are requested */
     VCM_PATH_BYTES = 331      /* of each, as laid out by vcm_eye_waves.cu */
 };
 
