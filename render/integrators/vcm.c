@@ -9,7 +9,6 @@
 #include "core/status.h"
 #include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
-#include "points/select/builders.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 #include "render/integrators/vcm_device.h"
@@ -21,7 +20,7 @@ enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200
 static const float aimed_share = 0.5f;
 
 typedef struct vcm_chunk {
-    vcm_landing *landings;
+    vcm_photon *photons;
     uint64_t count, capacity;
     uint64_t rays;
     uint32_t cut; /* splats clamped */
@@ -38,8 +37,9 @@ typedef struct vcm_state {
     uint32_t first, share; /* this rank's part of the pass's light paths */
     vcm_chunk *chunks;
     uint32_t chunk_count;
-    pointtree tree;
-    vcm_photon *photons;
+    vcm_photon *photons; /* of all ranks, and sorted by cells; on the host */
+    vcm_photon *sorted;
+    uint32_t *ends;
     float strongest; /* largest channel of a photon's power */
     uint64_t cut;
 } vcm_state;
@@ -152,6 +152,15 @@ static void set_view(vcm_state *state, const frame *frame) {
     if (!(view->unit > 0)) view->unit = 1;
 }
 
+static void free_photons(vcm_state *state) {
+    memory_free(state->photons);
+    memory_free(state->sorted);
+    memory_free(state->ends);
+    state->photons = state->sorted = NULL;
+    state->ends = NULL;
+    state->view.grid.count = 0;
+}
+
 static void vcm_close(frame *closed) {
     vcm_state *state = (vcm_state *)closed->state;
     if (!state) return;
@@ -160,14 +169,13 @@ static void vcm_close(frame *closed) {
                     "%llu splats very near to the camera were clamped to the range of the sums",
                     (unsigned long long)state->cut);
     for (uint32_t i = 0; state->chunks && i < state->chunk_count; ++i)
-        memory_free(state->chunks[i].landings);
+        memory_free(state->chunks[i].photons);
     memory_free(state->chunks);
     if (state->device.counts)
         vcm_cuda_close(&state->device);
     else
         memory_free(state->view.sums);
-    memory_free(state->photons);
-    pointtree_close(&state->tree);
+    free_photons(state);
     memory_free(state);
     closed->state = NULL;
 }
@@ -222,15 +230,13 @@ done:
 
 /* --- light paths ------------------------------------------------------------------------------ */
 
-static kd_status list_photon(vcm_chunk *to, vec3 place, const vcm_photon *landed) {
+static kd_status list_photon(vcm_chunk *to, const vcm_photon *landed) {
     if (to->count == to->capacity) {
         const uint64_t capacity = to->capacity ? 2 * to->capacity : CHUNK / 4;
-        KD_TRY(KD_GROW(to->landings, to->count, capacity));
+        KD_TRY(KD_GROW(to->photons, to->count, capacity));
         to->capacity = capacity;
     }
-    vcm_landing *landing = to->landings + to->count++;
-    landing->place = place;
-    landing->photon = *landed;
+    to->photons[to->count++] = *landed;
     return KD_OK;
 }
 
@@ -254,13 +260,12 @@ static void trace_path(const vcm_view *view, const scene_view *scene, uint64_t n
     vcm_light_path path = vcm_light_begin(view, scene, number);
     vcm_splat splat;
     vcm_photon landed;
-    vec3 place;
     bool goes_on = !light_path_is_over(&view->limits, &path.base);
     while (goes_on && vcm_light_next(view, scene, &path)) {
         if (view->splat && vcm_light_connect(view, scene, &path, &splat))
             add_splat(view, scene, &splat, to);
-        if (to->status == KD_OK && vcm_light_photon(view, &path, &place, &landed))
-            to->status = list_photon(to, place, &landed);
+        if (to->status == KD_OK && vcm_light_photon(view, &path, &landed))
+            to->status = list_photon(to, &landed);
         goes_on = vcm_light_go_on(view, scene, &path);
     }
     to->rays += path.base.rays;
@@ -299,10 +304,10 @@ static kd_status trace_on_device(vcm_state *state, const frame *frame) {
     to->cut = (uint32_t)counts.cut;
     state->strongest = float_from_bits(counts.strongest);
     if (!ranks_shared(frame->comm) || to->count == 0) return KD_OK;
-    memory_free(to->landings);
-    to->landings = NULL;
-    KD_TRY(KD_RESERVE(to->landings, to->count));
-    return vcm_cuda_fetch(&state->device, to->landings, to->count);
+    memory_free(to->photons);
+    to->photons = NULL;
+    KD_TRY(KD_RESERVE(to->photons, to->count));
+    return vcm_cuda_fetch(&state->device, to->photons, to->count);
 }
 
 static void trace_on_host(vcm_state *state, const frame *frame) {
@@ -348,12 +353,12 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status statu
 }
 
 /* Fills `all` with the photons of all ranks. */
-static kd_status join_landings(const frame *frame, const vcm_state *state, uint64_t *begins,
-                               vcm_landing *all) {
+static kd_status join_photons(const frame *frame, const vcm_state *state, uint64_t *begins,
+                              vcm_photon *all) {
     const bool shared = ranks_shared(frame->comm);
     uint64_t at = begins[shared ? frame->comm->rank : 0];
     for (uint32_t c = 0; c < state->chunk_count; ++c) {
-        memcpy(all + at, state->chunks[c].landings, state->chunks[c].count * sizeof *all);
+        memcpy(all + at, state->chunks[c].photons, state->chunks[c].count * sizeof *all);
         at += state->chunks[c].count;
     }
     if (!shared) return KD_OK;
@@ -361,38 +366,37 @@ static kd_status join_landings(const frame *frame, const vcm_state *state, uint6
     return ranks_all_gather(frame->comm, all, begins);
 }
 
-/* Builds the tree of the photons, and puts them in its order. */
-static kd_status build_photons(vcm_state *state, const vcm_landing *all, uint64_t count,
-                               job_control *job) {
-    kd_status status = KD_OK;
-    vec3 *places = NULL;
-    KD_TRY(KD_RESERVE(places, count));
-    for (uint64_t i = 0; i < count; ++i) places[i] = all[i].place;
-    KD_TRY_GOTO(pointtree_open(&state->tree, places, count, NULL, NULL, job));
-    KD_TRY_GOTO(KD_RESERVE(state->photons, count));
-    for (uint64_t node = 0; node < count; ++node)
-        state->photons[node] = all[state->tree.ids[node]].photon;
-    state->view.tree = pointtree_get_view(&state->tree);
-    state->view.photons = state->photons;
-done:
-    memory_free(places);
-    return status;
+/* Sorts the pass's photons by the buckets of their cells. */
+static kd_status build_grid(vcm_state *state, uint64_t count) {
+    vcm_grid grid = vcm_grid_make(count, state->view.radius);
+    uint32_t begin = 0;
+    KD_TRY(KD_RESERVE_ZEROED(state->ends, (uint64_t)grid.mask + 1));
+    KD_TRY(KD_RESERVE(state->sorted, count));
+    for (uint64_t i = 0; i < count; ++i)
+        ++state->ends[vcm_grid_bucket(&grid, state->photons[i].place)];
+    for (uint64_t bucket = 0; bucket <= grid.mask; ++bucket) {
+        const uint32_t held = state->ends[bucket];
+        state->ends[bucket] = begin;
+        begin += held;
+    }
+    for (uint64_t i = 0; i < count; ++i)
+        state->sorted[state->ends[vcm_grid_bucket(&grid, state->photons[i].place)]++] =
+            state->photons[i];
+    grid.photons = state->sorted;
+    grid.ends = state->ends;
+    state->view.grid = grid;
+    return KD_OK;
 }
 
-/* Joins the photons of all chunks and ranks; those of a device are then on the device again. */
+/* Joins the photons of all chunks and ranks. */
 static kd_status gather_photons(vcm_state *state, const frame *frame, uint64_t *begins,
                                 uint64_t count) {
-    vcm_landing *all = NULL;
-    kd_status status = KD_RESERVE(all, count);
+    kd_status status = KD_RESERVE(state->photons, count);
     if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
-    if (status == KD_OK) status = join_landings(frame, state, begins, all);
+    if (status == KD_OK) status = join_photons(frame, state, begins, state->photons);
     state->strongest = 0;
     for (uint64_t i = 0; status == KD_OK && i < count; ++i)
-        state->strongest = float_max(state->strongest, vec3_largest(all[i].photon.power));
-    if (status == KD_OK)
-        status = frame->device_frame ? vcm_cuda_place(&state->device, all, count)
-                                     : build_photons(state, all, count, frame->job);
-    memory_free(all);
+        state->strongest = float_max(state->strongest, vec3_largest(state->photons[i].power));
     return status;
 }
 
@@ -400,15 +404,16 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
     const bool shared = ranks_shared(frame->comm), on_device = frame->device_frame != NULL;
     const uint64_t count = begins[shared ? frame->comm->size : 1];
     kd_status status = KD_OK;
-    pointtree_close(&state->tree);
-    memory_free(state->photons);
-    memset(&state->tree, 0, sizeof state->tree);
-    state->photons = NULL;
-    state->view.tree.count = 0;
+    free_photons(state);
     if (count == 0) return KD_OK;
+    KD_REQUIRE(count <= VCM_PHOTONS_MAX, KD_ERROR_USAGE,
+               "%llu photons of a pass of vcm exceed the limit of 2^31: decrease --resolution",
+               (unsigned long long)count);
     job_stage_begin(frame->job, "photon_tree", (int64_t)count);
     if (shared || !on_device) status = gather_photons(state, frame, begins, count);
-    if (status == KD_OK && on_device) status = vcm_cuda_build(&state->device, count, &state->view);
+    if (status == KD_OK)
+        status = on_device ? vcm_cuda_build(&state->device, state->photons, count, &state->view)
+                           : build_grid(state, count);
     job_stage_end(frame->job);
     state->view.scale = flux_scale(state->strongest);
     return status;
@@ -466,7 +471,7 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     state->cut += counts.cut;
     frame->statistics.photon_rays += counts.samples.rays;
     frame->statistics.photons_emitted += state->view.paths;
-    frame->statistics.caustics_stored += state->view.tree.count;
+    frame->statistics.caustics_stored += state->view.grid.count;
     frame->statistics.radius = (double)state->view.radius;
     return KD_OK;
 }

@@ -1,11 +1,12 @@
-/* `vcm` on a CUDA device: its memory, and the tree of its photons.
-   Data flow: vcm_light_waves.cu traces a pass's light paths, which leave splats in `sums` and photons
-              in `landings`; the builder of point trees writes their order to `ids`; order_photons
-              reads both and writes `points` and `photons`, which vcm_eye_waves.cu reads. */
+/* `vcm` on a CUDA device: its memory, and the grid of its photons.
+   Data flow: vcm_light_waves.cu traces a pass's light paths, which leave splats in `sums`, and
+              `photons`; count_cells reads these and counts those of each bucket in `ends`, which a
+              scan turns into the buckets' begins; sort_photons reads both and writes `sorted`,
+   which vcm_eye_waves.cu reads; the begins then are ends. */
 #include "core/device/async.h"
 #include "core/device/cuda.h"
-#include "points/select/builders.h"
 #include "render/integrators/vcm_device.h"
+#include <cub/device/device_scan.cuh>
 
 namespace {
 
@@ -22,14 +23,27 @@ __launch_bounds__(TRACE_BLOCK) void find_footprints(const __grid_constant__ scen
     t[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
 }
 
-/* Puts photons in the order of the tree. */
-__global__ __launch_bounds__(TRACE_BLOCK) void order_photons(const vcm_landing *landings,
-                                                             const uint32_t *ids, uint32_t count,
-                                                             vec3 *points, vcm_photon *photons) {
-    const uint32_t node = blockIdx.x * TRACE_BLOCK + threadIdx.x;
-    if (node >= count) return;
-    points[node] = landings[ids[node]].place;
-    photons[node] = landings[ids[node]].photon;
+__global__ __launch_bounds__(TRACE_BLOCK) void count_cells(const vcm_grid grid,
+                                                           const vcm_photon *photons,
+                                                           uint32_t *counts) {
+    const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
+    if (i < grid.count) atomicAdd(counts + vcm_grid_bucket(&grid, photons[i].place), 1u);
+}
+
+__global__ __launch_bounds__(TRACE_BLOCK) void sort_photons(const vcm_grid grid,
+                                                            const vcm_photon *photons,
+                                                            uint32_t *begins, vcm_photon *sorted) {
+    const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
+    if (i >= grid.count) return;
+    const vcm_photon photon = photons[i];
+    sorted[atomicAdd(begins + vcm_grid_bucket(&grid, photon.place), 1u)] = photon;
+}
+
+/* Turns counts into begins. Without scratch memory, it only computes how much it needs. */
+kd_status scan_buckets(void *scratch, size_t *bytes, uint32_t *counts, uint64_t buckets) {
+    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, counts, counts, (int64_t)buckets,
+                                          (cudaStream_t)device_thread_stream()));
+    return KD_OK;
 }
 
 } // namespace
@@ -44,10 +58,9 @@ kd_status vcm_cuda_open(vcm_cuda *out, uint64_t sums) {
 
 void vcm_cuda_close(vcm_cuda *owned) {
     device_memory_free(owned->counts);
-    device_buffer_free(&owned->landings);
-    device_buffer_free(&owned->points);
+    device_buffer_free(&owned->sorted);
     device_buffer_free(&owned->photons);
-    device_buffer_free(&owned->ids);
+    device_buffer_free(&owned->ends);
     device_buffer_free(&owned->scratch);
     memset(owned, 0, sizeof *owned);
 }
@@ -71,42 +84,40 @@ kd_status vcm_cuda_footprints(float *t, int32_t side, const vcm_view *view,
     return status;
 }
 
-kd_status vcm_cuda_fetch(const vcm_cuda *device, vcm_landing *landings, uint64_t count) {
-    return device_memory_download(landings, device->landings.memory, count * sizeof *landings);
+kd_status vcm_cuda_fetch(const vcm_cuda *device, vcm_photon *photons, uint64_t count) {
+    return device_memory_download(photons, device->photons.memory, count * sizeof *photons);
 }
 
-kd_status vcm_cuda_place(vcm_cuda *device, const vcm_landing *landings, uint64_t count) {
-    KD_TRY(device_buffer_reserve(&device->landings, count * sizeof *landings));
-    return device_memory_upload(device->landings.memory, landings, count * sizeof *landings);
+static kd_status sort_into(vcm_cuda *device, const vcm_grid *grid) {
+    const vcm_photon *photons = (const vcm_photon *)device->photons.memory;
+    uint32_t *ends = (uint32_t *)device->ends.memory;
+    const uint64_t buckets = (uint64_t)grid->mask + 1;
+    const unsigned blocks = cuda_blocks(grid->count, TRACE_BLOCK);
+    size_t bytes = 0;
+    KD_TRY(scan_buckets(NULL, &bytes, ends, buckets));
+    KD_TRY(device_buffer_reserve(&device->scratch, bytes));
+    KD_TRY(device_memory_clear(ends, buckets * sizeof *ends));
+    count_cells<<<blocks, TRACE_BLOCK>>>(*grid, photons, ends);
+    KD_CUDA_LAUNCHED("count_cells");
+    KD_TRY(scan_buckets(device->scratch.memory, &bytes, ends, buckets));
+    sort_photons<<<blocks, TRACE_BLOCK>>>(*grid, photons, ends,
+                                          (vcm_photon *)device->sorted.memory);
+    KD_CUDA_LAUNCHED("sort_photons");
+    return KD_OK;
 }
 
-static kd_status build_tree(vcm_cuda *device, uint64_t count) {
-    const point_builder_cuda *builder = point_builders_cuda[0];
-    point_build_cuda build;
-    memset(&build, 0, sizeof build);
-    build.points = point_array_make(device->landings.memory, count, 3, POINT_FLOAT);
-    build.points.stride_bytes = sizeof(vcm_landing);
-    build.split = POINTTREE_ROUND_ROBIN;
-    KD_TRY(device_buffer_reserve(&device->ids, count * sizeof(uint32_t)));
-    build.ids = (uint32_t *)device->ids.memory;
-    build.stream = device_thread_stream();
-    KD_TRY(builder->scratch_bytes(&build.scratch_bytes, &build));
-    KD_TRY(device_buffer_reserve(&device->scratch, build.scratch_bytes));
-    build.scratch = device->scratch.memory;
-    return builder->build(&build);
-}
-
-kd_status vcm_cuda_build(vcm_cuda *device, uint64_t count, vcm_view *view) {
-    KD_TRY(build_tree(device, count));
-    KD_TRY(device_buffer_reserve(&device->points, count * sizeof(vec3)));
-    KD_TRY(device_buffer_reserve(&device->photons, count * sizeof(vcm_photon)));
-    order_photons<<<cuda_blocks(count, TRACE_BLOCK), TRACE_BLOCK>>>(
-        (const vcm_landing *)device->landings.memory, (const uint32_t *)device->ids.memory,
-        (uint32_t)count, (vec3 *)device->points.memory, (vcm_photon *)device->photons.memory);
-    KD_CUDA_LAUNCHED("order_photons");
-    memset(&view->tree, 0, sizeof view->tree); /* its box and ids are not used */
-    view->tree.points = (const vec3 *)device->points.memory;
-    view->tree.count = (uint32_t)count;
-    view->photons = (const vcm_photon *)device->photons.memory;
+kd_status vcm_cuda_build(vcm_cuda *device, const vcm_photon *photons, uint64_t count,
+                         vcm_view *view) {
+    vcm_grid grid = vcm_grid_make(count, view->radius);
+    if (photons) {
+        KD_TRY(device_buffer_reserve(&device->photons, count * sizeof *photons));
+        KD_TRY(device_memory_upload(device->photons.memory, photons, count * sizeof *photons));
+    }
+    KD_TRY(device_buffer_reserve(&device->sorted, count * sizeof *photons));
+    KD_TRY(device_buffer_reserve(&device->ends, ((uint64_t)grid.mask + 1) * sizeof *grid.ends));
+    KD_TRY(sort_into(device, &grid));
+    grid.photons = (const vcm_photon *)device->sorted.memory;
+    grid.ends = (const uint32_t *)device->ends.memory;
+    view->grid = grid;
     return device_wait(); /* for the stage's time */
 }

@@ -14,6 +14,7 @@
 #include "photon/density/flux_sum.h"
 #include "render/integrators/light.h"
 #include "render/integrators/vcm_camera.h"
+#include "render/integrators/vcm_grid.h"
 #include "render/integrators/vcm_weights.h"
 
 #ifdef __cplusplus
@@ -21,14 +22,6 @@ extern "C" {
 #endif
 
 enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8 };
-
-/* A light path where it merges with eye paths. */
-typedef struct vcm_photon {
-    vec3 power, direction, normal; /* normal: of the triangle, on the side that was hit */
-    float others;                  /* vcm_chain.others */
-    uint32_t landed;               /* vertices of the path, this one included */
-    uint32_t disperses;            /* 1: it has passed dispersive glass */
-} vcm_photon;
 
 /* Everything that a pass's paths depend on. */
 typedef struct vcm_view {
@@ -41,13 +34,12 @@ typedef struct vcm_view {
     uint32_t paths;                /* light paths per pass */
     float merges;                  /* pi radius^2 paths: merging paths per density; 0: no merging */
     float radius;
-    float wavelength;    /* micrometres, of dispersive glass; 0: there is none */
-    vec3 tint;           /* its colour */
-    int64_t *sums;       /* splats, 3 per pixel of the full image, in units */
-    float unit;          /* W/(sr m^2) */
-    pointtree_view tree; /* of the photons */
-    const vcm_photon *photons;
-    float scale; /* flux_scale */
+    float wavelength; /* micrometres, of dispersive glass; 0: there is none */
+    vec3 tint;        /* its colour */
+    int64_t *sums;    /* splats, 3 per pixel of the full image, in units */
+    float unit;       /* W/(sr m^2) */
+    vcm_grid grid;    /* the photons */
+    float scale;      /* flux_scale */
 } vcm_view;
 
 KD_FN vec3 vcm_tinted(const vcm_view *view, bool disperses, vec3 radiance) {
@@ -177,10 +169,9 @@ KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *pa
         return vec3_scale(flying->power, *back);
     }
     /* without a call where the shading normal is the geometric one */
-    const vec3 flux = surface_is_tilted(at)
-                          ? bsdf_flux(at, wi, wo)
-                          : vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
-                                       fabsf(vec3_dot(wo, at->geometric)));
+    const vec3 flux = surface_is_tilted(at) ? bsdf_flux(at, wi, wo)
+                                            : vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
+                                                         fabsf(vec3_dot(wo, at->geometric)));
     const vec3 sent = vec3_mul(flux, flying->power);
     if (!vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
     return sent;
@@ -237,21 +228,21 @@ KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance)
     return !vec3_is_zero(*radiance) && vec3_is_finite(*radiance);
 }
 
-/* Returns true if eye paths merge with the path at its vertex; *place and *landed then describe
+/* Returns true if eye paths merge with the path at its vertex; *landed then describes
    it. */
-KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vec3 *place,
-                            vcm_photon *landed) {
+KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vcm_photon *landed) {
     const surface *at = &path->base.at;
     if (!(view->merges > 0) || path->base.turn != PHOTON_SCATTERS || !path->chain.from_lens ||
         !surface_holds_photons(at))
         return false;
-    *place = at->position;
+    landed->place = at->position;
     landed->power = path->base.photon_state.flying.power;
     landed->direction = path->base.photon_state.flying.ray.direction;
     landed->normal = at->front ? at->geometric : vec3_negate(at->geometric);
     landed->others = path->chain.others;
     landed->landed = path->base.landed;
     landed->disperses = path->disperses;
+    landed->unused = 0;
     return true;
 }
 

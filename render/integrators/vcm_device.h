@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 enum {
-    VCM_WAVE_PATHS = 1 << 20, /* paths in flight, unless fewer are requested */
+    VCM_WAVE_PATHS = 1 << 21, /* paths in flight, unless fewer are requested */
     VCM_PATH_BYTES = 331      /* of each, as laid out by vcm_eye_waves.cu */
 };
 
@@ -27,19 +27,12 @@ typedef struct vcm_counts {
     uint32_t strongest;    /* bits of the largest channel of a photon's power */
 } vcm_counts;
 
-/* A photon, and where it landed. */
-typedef struct vcm_landing {
-    vec3 place;
-    vcm_photon photon;
-} vcm_landing;
-
 /* Device memory of the integrator. */
 typedef struct vcm_cuda {
     int64_t *sums;
     vcm_counts *counts;
-    device_buffer landings;             /* the photons, in no order */
-    device_buffer points, photons, ids; /* the same in the order of their tree */
-    device_buffer scratch;              /* of the tree's builder */
+    device_buffer photons;               /* in no order */
+    device_buffer sorted, ends, scratch; /* of their grid */
 } vcm_cuda;
 
 /* `sums`: number of sums of splats. */
@@ -53,11 +46,12 @@ KD_DEVICE_CALL(vcm_cuda_footprints,
    photons are in device memory. */
 KD_DEVICE_CALL(vcm_cuda_trace, (vcm_cuda * device, const frame *frame, const vcm_view *view,
                                 uint32_t first, uint32_t share, vcm_counts *counts));
-/* Copies photons to the host, and from it in place of those on the device. */
-KD_DEVICE_CALL(vcm_cuda_fetch, (const vcm_cuda *device, vcm_landing *landings, uint64_t count));
-KD_DEVICE_CALL(vcm_cuda_place, (vcm_cuda * device, const vcm_landing *landings, uint64_t count));
-/* Builds the tree of the photons on the device, and sets the view's pointers. */
-KD_DEVICE_CALL(vcm_cuda_build, (vcm_cuda * device, uint64_t count, vcm_view *view));
+/* Copies the photons to the host. */
+KD_DEVICE_CALL(vcm_cuda_fetch, (const vcm_cuda *device, vcm_photon *photons, uint64_t count));
+/* Sorts the photons into the view's grid on the device. `photons`: those of
+   all ranks, on the host; NULL: those on the device. */
+KD_DEVICE_CALL(vcm_cuda_build,
+               (vcm_cuda * device, const vcm_photon *photons, uint64_t count, vcm_view *view));
 
 #ifdef __cplusplus
 }

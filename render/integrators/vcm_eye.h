@@ -110,29 +110,45 @@ KD_FN float vcm_eye_merge_weight(const vcm_view *view, const vcm_eye_path *path,
     return vcm_weight(light / view->merges, eye / view->merges);
 }
 
-/* Radiance of the light paths that merge with the eye path at a surface. */
-KD_FN vec3 vcm_eye_merge(const vcm_view *view, const vcm_eye_path *path, const surface *at,
-                         int32_t depth) {
+/* Adds the light paths of a range that merge with the eye path at a surface in the row (y, z). */
+KD_FN void vcm_eye_merge_range(const vcm_view *view, const vcm_eye_path *path, const surface *at,
+                               int32_t depth, const vcm_grid_range *range, int32_t y, int32_t z,
+                               flux_sum *sum) {
     const vec3 wo = vec3_negate(path->state.ray.direction);
-    const float bound2 = pointtree_bound2(view->radius);
     const vec3 normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    flux_sum sum = flux_sum_none();
-    if (view->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
-    pointtree_walk walk = pointtree_walk_begin();
-    while (pointtree_walk_next(&view->tree, at->position, bound2, &walk)) {
-        const float dist2 = pointtree_dist2(at->position, view->tree.points[walk.node]);
-        const vcm_photon *landed = &view->photons[walk.node];
-        if (!(dist2 <= bound2) || depth + (int32_t)landed->landed > view->path.max_depth) continue;
+    const float bound2 = pointtree_bound2(view->radius);
+    for (uint32_t i = range->begin; i < range->end; ++i) {
+        const vcm_photon *landed = &view->grid.photons[i];
+        if (!(pointtree_dist2(at->position, landed->place) <= bound2)) continue;
+        if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
         if (!(vec3_dot(landed->normal, normal) >= TILE_COSINE)) continue;
+        if (!vcm_grid_holds(&view->grid, range, y, z, landed->place)) continue;
         photon like;
         memset(&like, 0, sizeof like);
         like.power = landed->power;
         like.direction = landed->direction;
         const vec3 sent = photon_scattered(at, wo, &like);
         if (vec3_is_zero(sent)) continue;
-        flux_sum_add(&sum, vcm_eye_merge_weight(view, path, at, wo, landed),
+        flux_sum_add(sum, vcm_eye_merge_weight(view, path, at, wo, landed),
                      vcm_tinted(view, landed->disperses && !path->disperses, sent), view->scale);
     }
+}
+
+/* Radiance of the light paths that merge with the eye path at a surface. */
+KD_FN vec3 vcm_eye_merge(const vcm_view *view, const vcm_eye_path *path, const surface *at,
+                         int32_t depth) {
+    flux_sum sum = flux_sum_none();
+    if (view->grid.count == 0 || !(pointtree_bound2(view->radius) > 0)) return vec3_all(0);
+    const vcm_grid_box box = vcm_grid_around(&view->grid, at->position, view->radius);
+    for (int32_t z = box.lo[2]; z <= box.hi[2]; ++z)
+        for (int32_t y = box.lo[1]; y <= box.hi[1]; ++y) {
+            const uint32_t row = vcm_grid_row(y, z);
+            for (int32_t x = box.lo[0]; x <= box.hi[0];) {
+                const vcm_grid_range range = vcm_grid_range_of(&view->grid, row, x, box.hi[0]);
+                vcm_eye_merge_range(view, path, at, depth, &range, y, z, &sum);
+                x = range.last + 1;
+            }
+        }
     return flux_sum_scaled(&sum, view->scale, 1 / view->merges);
 }
 

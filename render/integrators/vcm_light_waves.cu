@@ -12,8 +12,8 @@ namespace {
 /* Where light paths leave what they find. */
 struct light_output {
     vcm_counts *counts;
-    vcm_landing *landings;
-    uint64_t capacity; /* of landings */
+    vcm_photon *photons;
+    uint64_t capacity; /* of photons */
     uint32_t first;    /* number of the path of slot 0 */
 };
 
@@ -95,12 +95,12 @@ __device__ __forceinline__ void add_splat(const vcm_view &view, uint32_t pixel, 
                   (unsigned long long)light_splat_units(value[c], view.unit, cut));
 }
 
-__device__ __forceinline__ void add_photon(const light_output &out, const vcm_landing &landing) {
+__device__ __forceinline__ void add_photon(const light_output &out, const vcm_photon &photon) {
     const uint64_t at = take_place((unsigned long long *)&out.counts->photons);
-    const uint32_t strength = float_bits(vec3_largest(landing.photon.power));
+    const uint32_t strength = float_bits(vec3_largest(photon.power));
     if (strength > *(volatile uint32_t *)&out.counts->strongest)
         atomicMax(&out.counts->strongest, strength);
-    if (at < out.capacity) out.landings[at] = landing;
+    if (at < out.capacity) out.photons[at] = photon;
 }
 
 __device__ __forceinline__ void add_counts(vcm_counts *counts, uint32_t rays, uint32_t cut) {
@@ -219,9 +219,8 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         light_connect<general, diffuse>(scene, view, w, &now->shadows, s);
         __syncthreads();
-        vcm_landing landing;
-        if (s.lands && vcm_light_photon(&view, &s.path, &landing.place, &landing.photon))
-            add_photon(out, landing);
+        vcm_photon photon;
+        if (s.lands && vcm_light_photon(&view, &s.path, &photon)) add_photon(out, photon);
         const bool has_next = light_continues<general, diffuse>(scene, view, s);
         __syncthreads();
         if (has_next) store_light(to, take_place(&next->rays), s.path, s.slot);
@@ -261,7 +260,7 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
     uint32_t rays = 0, cut = 0;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * VCM_FINISH_BLOCK) {
         vcm_light_path path;
-        vcm_landing landing;
+        vcm_photon photon;
         vcm_splat splat;
         vec3 radiance;
         uint32_t slot;
@@ -274,8 +273,7 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
                                 &radiance))
                 add_splat(view, (uint32_t)splat.y * (uint32_t)view.pixels.width + (uint32_t)splat.x,
                           radiance, &cut);
-            if (vcm_light_photon(&view, &path, &landing.place, &landing.photon))
-                add_photon(out, landing);
+            if (vcm_light_photon(&view, &path, &photon)) add_photon(out, photon);
             goes_on = vcm_light_go_on(&view, &scene, &path);
         }
         if (slot != KD_NONE) rays += path.base.rays;
@@ -314,8 +312,8 @@ kd_status run_light_wave(const wave_run *run, const vcm_view *view, const light_
 kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view, uint32_t first,
                      uint32_t share) {
     const uint64_t sums = view->splat ? 3 * (uint64_t)view->paths : 0;
-    const light_output out = {device->counts, (vcm_landing *)device->landings.memory,
-                              device->landings.bytes / sizeof(vcm_landing), first};
+    const light_output out = {device->counts, (vcm_photon *)device->photons.memory,
+                              device->photons.bytes / sizeof(vcm_photon), first};
     wave_run run;
     KD_TRY(device_memory_clear(device->counts, sizeof(vcm_counts) + sums * sizeof *device->sums));
     if (share == 0) return KD_OK;
@@ -341,9 +339,9 @@ kd_status vcm_cuda_trace(vcm_cuda *device, const frame *frame, const vcm_view *v
     for (;;) {
         KD_TRY(trace_once(device, frame, view, first, share));
         KD_TRY(device_memory_download(counts, device->counts, sizeof *counts));
-        if (counts->photons <= device->landings.bytes / sizeof(vcm_landing)) return KD_OK;
+        if (counts->photons <= device->photons.bytes / sizeof(vcm_photon)) return KD_OK;
         /* the photons did not fit: again, with a little more than they need */
-        KD_TRY(device_buffer_reserve(&device->landings, (counts->photons + counts->photons / 8) *
-                                                            sizeof(vcm_landing)));
+        KD_TRY(device_buffer_reserve(&device->photons,
+                                     (counts->photons + counts->photons / 8) * sizeof(vcm_photon)));
     }
 }

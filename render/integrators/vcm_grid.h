@@ -1,0 +1,110 @@
+/* The photons of a pass in cells of a grid, to find those within the radius of merging.
+   Source: hashed cells after Teschner, Heidelberger, Mueller, Pomeranets and Gross 2003, "Optimized
+           spatial hashing for collision detection of deformable objects".
+   Idea: cells are cubes whose side is the diameter, so a ball meets two cells along each axis.
+         Photons are sorted by the buckets of their cells; the buckets of cells along x follow each
+         other, so that the cells of a row are one range of photons.
+   Invariants: finds the photons that a search of all would find: vcm_grid_cell is monotone, and so
+               are the roundings of the ball's ends; photons of other cells with the same bucket are
+               left out. */
+#ifndef KD_RENDER_INTEGRATORS_VCM_GRID_H
+#define KD_RENDER_INTEGRATORS_VCM_GRID_H
+#include "core/math/geometry.h"
+#include <stdalign.h>
+
+enum { VCM_GRID_BUCKETS_MIN = 64 };
+#define VCM_PHOTONS_MAX 0x80000000u
+
+/* A light path where it merges with eye paths: 64 bytes. */
+typedef struct vcm_photon {
+    alignas(16) vec3 place;
+    float others; /* vcm_chain.others */
+    vec3 power;
+    uint32_t landed; /* vertices of the path, this one included */
+    vec3 direction;
+    uint32_t disperses; /* 1: it has passed dispersive glass */
+    vec3 normal;        /* of the triangle, on the side that was hit */
+    uint32_t unused;
+} vcm_photon;
+
+typedef struct vcm_grid {
+    const vcm_photon *photons;
+    const uint32_t *ends; /* of the photons of each bucket, which begin where the previous end */
+    uint32_t count;
+    uint32_t mask; /* buckets - 1 */
+    float cells;   /* per unit length */
+} vcm_grid;
+
+/* Sets all but the pointers. `count`: at most VCM_PHOTONS_MAX. */
+KD_FN vcm_grid vcm_grid_make(uint64_t count, float radius) {
+    vcm_grid grid;
+    uint32_t buckets = VCM_GRID_BUCKETS_MIN;
+    while (buckets < count) buckets *= 2;
+    memset(&grid, 0, sizeof grid);
+    grid.count = (uint32_t)count;
+    grid.mask = buckets - 1;
+    grid.cells = 0.5f / radius;
+    return grid;
+}
+
+KD_FN int32_t vcm_grid_cell(const vcm_grid *grid, float coordinate) {
+    return (int32_t)floorf(float_clamp(coordinate * grid->cells, -0x1p30f, 0x1p30f));
+}
+
+/* Returns a bucket for the row of cells along x, to which the cell's x is to be added. */
+KD_FN uint32_t vcm_grid_row(int32_t y, int32_t z) {
+    uint32_t bits = (uint32_t)y * 0x9e3779b1u ^ (uint32_t)z * 0x85ebca6bu;
+    bits = (bits ^ bits >> 15) * 0x2c1b3c6du;
+    return bits ^ bits >> 12;
+}
+
+KD_FN uint32_t vcm_grid_bucket(const vcm_grid *grid, vec3 place) {
+    const uint32_t x = (uint32_t)vcm_grid_cell(grid, place.x);
+    return (vcm_grid_row(vcm_grid_cell(grid, place.y), vcm_grid_cell(grid, place.z)) + x) &
+           grid->mask;
+}
+
+/* The cells that a ball may meet. */
+typedef struct vcm_grid_box {
+    int32_t lo[3], hi[3];
+} vcm_grid_box;
+
+KD_FN vcm_grid_box vcm_grid_around(const vcm_grid *grid, vec3 centre, float radius) {
+    const float reach = radius * 1.00001f + 0x1p-70f; /* squares of distances are rounded */
+    vcm_grid_box box;
+    for (int axis = 0; axis < 3; ++axis) {
+        box.lo[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) - reach);
+        box.hi[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) + reach);
+    }
+    return box;
+}
+
+/* A range of photons that holds those of the cells [first, last] of a row. */
+typedef struct vcm_grid_range {
+    int32_t first, last;
+    uint32_t begin, end;
+} vcm_grid_range;
+
+/* Returns the range that begins with the cell `first`, up to `last` or to the last bucket. */
+KD_FN vcm_grid_range vcm_grid_range_of(const vcm_grid *grid, uint32_t row, int32_t first,
+                                       int32_t last) {
+    const uint32_t bucket = (row + (uint32_t)first) & grid->mask;
+    const uint32_t further = (uint32_t)last - (uint32_t)first, left = grid->mask - bucket;
+    const uint32_t taken = further < left ? further : left;
+    vcm_grid_range range;
+    range.first = first;
+    range.last = first + (int32_t)taken;
+    range.begin = bucket ? grid->ends[bucket - 1] : 0;
+    range.end = grid->ends[bucket + taken];
+    return range;
+}
+
+/* Returns true if the place is in these cells. */
+KD_FN bool vcm_grid_holds(const vcm_grid *grid, const vcm_grid_range *range, int32_t y, int32_t z,
+                          vec3 place) {
+    const int32_t x = vcm_grid_cell(grid, place.x);
+    return x >= range->first && x <= range->last && vcm_grid_cell(grid, place.y) == y &&
+           vcm_grid_cell(grid, place.z) == z;
+}
+
+#endif
