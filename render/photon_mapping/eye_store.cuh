@@ -56,7 +56,7 @@ struct eye_slots {
 
 /* Reserves device memory for the slots of `range`, one sample per pixel, with or without
    wavefronts, and for `group_size` final gather rays per slot; 0: no final gather. The caller sets
-   the sample number (waves.range.begin) and camera_sample. */
+   the sample number (waves.range.begin). */
 kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
                          bool by_waves, uint32_t group_size);
 /* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to

@@ -135,7 +135,7 @@ static const struct {
      "\"neutral\""},
     {START BOX ", \"render\": {\"integrator\": \"a name that is much too long for it\"}}",
      "dir/s.json: render.integrator: found \"a name that is much too long for it\", expected "
-     "\"path\", \"direct\", \"photon\", \"sppm\", \"light\", \"vcm\", \"whitted\", "
+     "\"auto\", \"path\", \"direct\", \"photon\", \"sppm\", \"light\", \"vcm\", \"whitted\", "
      "\"ao\" or \"debug\""},
     {START BOX ", \"render\": {\"kernel\": \"conic\"}}",
      "dir/s.json: render.kernel: found \"conic\", expected \"disc\", \"cone\", \"epanechnikov\" or "

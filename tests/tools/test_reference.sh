@@ -21,7 +21,7 @@ for page in site/man/man3/*; do
     [[ -z $to || -s site/man/$to ]] || expect_fail "${page##*/} refers to an existing page: $to"
 done
 for chapter in "$source_folder"/docs/book/[0-9]*.md; do
-    expect_true "${chapter##*/} has an HTML page" test -s "$html/book_$(basename "$chapter" | cut -c1).html"
+    expect_true "${chapter##*/} has an HTML page" test -s "$html/book_$(basename "$chapter" | cut -d- -f1).html"
 done
 for name in KDTree TriangleMesh load_scene knn_graph chamfer_distance RayMeshIntersector; do
     grep -q "$name" "$html"/python_*.html || expect_fail "$name is documented"
