@@ -36,11 +36,21 @@ static uint16_t half_of(float value) {
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-enum { BEAUTY, ALBEDO, NORMAL, DEPTH, SAMPLES, CHANNELS };
+enum { BEAUTY, ALBEDO, NORMAL, DEPTH, NOISE, SAMPLES, CHANNELS };
 
 const char *live_channel_name(int channel) {
-    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "samples"};
+    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "noise", "samples"};
     return channel < CHANNELS ? names[channel] : NULL;
+}
+
+/* Standard error of the mean radiance, all channels together. */
+static float noise_of(const film_pixel *pixel) {
+    const double n = (double)pixel->samples;
+    double mean2 = 0;
+    if (pixel->samples < 2) return 0;
+    for (int c = 0; c < 3; ++c) mean2 += pixel->radiance[c] / n * (pixel->radiance[c] / n);
+    const double variance = (pixel->squares / n - mean2) / (n - 1);
+    return variance > 0 ? (float)sqrt(variance) : 0;
 }
 
 static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
@@ -53,6 +63,7 @@ static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
                  : channel == ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
                                      : vec3_axis(normal, c);
     if (channel == DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
+    if (channel == NOISE) out[0] = noise_of(pixel);
     if (channel == SAMPLES) out[0] = (float)pixel->samples;
 }
 
