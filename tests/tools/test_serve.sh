@@ -9,6 +9,8 @@ expect_exit 2 "$program" render box.obj --serve=example.org:80
 expect_says err "--serve example.org:80: expected ADDRESS:PORT with a numeric address"
 expect_exit 2 "$program" render box.obj --serve --frames 1-2 -o '#.png'
 expect_says err "the live view shows one picture by one device"
+expect_exit 2 "$program" serve box.obj --stats out.json
+expect_says err "unknown option --stats"
 KANDELA_SERVE=$PWD/absent.so expect_exit 5 "$program" serve box.obj
 expect_says err "cannot load the plug-in of the live view"
 

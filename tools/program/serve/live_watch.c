@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
    a request. */
@@ -37,11 +36,21 @@ static uint16_t half_of(float value) {
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-enum { BEAUTY, ALBEDO, NORMAL, DEPTH, SAMPLES, CHANNELS };
+enum { BEAUTY, ALBEDO, NORMAL, DEPTH, NOISE, SAMPLES, CHANNELS };
 
 const char *live_channel_name(int channel) {
-    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "samples"};
+    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "noise", "samples"};
     return channel < CHANNELS ? names[channel] : NULL;
+}
+
+/* Standard error of the mean radiance, all channels together. */
+static float noise_of(const film_pixel *pixel) {
+    const double n = (double)pixel->samples;
+    double mean2 = 0;
+    if (pixel->samples < 2) return 0;
+    for (int c = 0; c < 3; ++c) mean2 += pixel->radiance[c] / n * (pixel->radiance[c] / n);
+    const double variance = (pixel->squares / n - mean2) / (n - 1);
+    return variance > 0 ? (float)sqrt(variance) : 0;
 }
 
 static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
@@ -54,6 +63,7 @@ static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
                  : channel == ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
                                      : vec3_axis(normal, c);
     if (channel == DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
+    if (channel == NOISE) out[0] = noise_of(pixel);
     if (channel == SAMPLES) out[0] = (float)pixel->samples;
 }
 
@@ -291,10 +301,9 @@ static void run_queries(live_session *live, const render_moment *now) {
     }
 }
 
-/* Returns the time on the clock of pthread_cond_timedwait. */
-static struct timespec time_after(double seconds) {
+struct timespec live_time_after(double seconds) {
     struct timespec at;
-    timespec_get(&at, TIME_UTC);
+    clock_gettime(CLOCK_REALTIME, &at);
     const double fraction = (double)at.tv_nsec * 1e-9 + seconds;
     at.tv_sec += (time_t)fraction;
     at.tv_nsec = (long)((fraction - floor(fraction)) * 1e9);
@@ -302,7 +311,7 @@ static struct timespec time_after(double seconds) {
 }
 
 void live_query_wait(live_session *live, live_query *query) {
-    const struct timespec end = time_after(QUERY_SECONDS);
+    const struct timespec end = live_time_after(QUERY_SECONDS);
     live_query **last = &live->queries;
     query->code = 503;
     snprintf(query->error, sizeof query->error, "the rendering is being prepared; try again later");
@@ -337,7 +346,7 @@ static void wait_while(live_session *live, const render_moment *now, bool ended)
             return;
         }
         if (!live->queries) {
-            const struct timespec end = time_after(WAIT_SECONDS);
+            const struct timespec end = live_time_after(WAIT_SECONDS);
             pthread_cond_timedwait(&live->changed, &live->lock, &end);
         }
         pthread_mutex_unlock(&live->lock);
