@@ -224,9 +224,7 @@ static bool wait_for_change(live_session *live, const char *message) {
     snprintf(live->state.error, sizeof live->state.error, "%s", message);
     live_say_changed(live);
     while (!live->restart && !live->request.interrupted()) {
-        struct timespec end;
-        timespec_get(&end, TIME_UTC);
-        ++end.tv_sec;
+        const struct timespec end = live_time_after(0.1);
         pthread_cond_timedwait(&live->changed, &live->lock, &end);
     }
     const bool changed = live->restart;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* Numbers of pictures and photons are sent as they are in memory. */
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "clients expect little-endian numbers");
@@ -254,15 +253,6 @@ void live_stream_close(void *stream) {
     free(closed);
 }
 
-static void wait_seconds(live_session *live, double seconds) {
-    struct timespec at;
-    timespec_get(&at, TIME_UTC);
-    const double fraction = (double)at.tv_nsec * 1e-9 + seconds;
-    at.tv_sec += (time_t)fraction;
-    at.tv_nsec = (long)((fraction - (double)(time_t)fraction) * 1e9);
-    pthread_cond_timedwait(&live->changed, &live->lock, &at);
-}
-
 static char *copied(const char *text) {
     char *made = (char *)malloc(strlen(text) + 1);
     return made ? strcpy(made, text) : NULL;
@@ -279,7 +269,8 @@ static char *next_event(event_stream *stream) {
         if (of->closing && !changed) return NULL;
         if (changed && (of->closing || now >= stream->next)) break;
         if (now >= beat) return copied(":\n\n");
-        wait_seconds(of, changed ? stream->next - now : beat - now);
+        const struct timespec end = live_time_after(changed ? stream->next - now : beat - now);
+        pthread_cond_timedwait(&of->changed, &of->lock, &end);
     }
     stream->began = true;
     stream->version = of->version;

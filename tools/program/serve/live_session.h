@@ -8,6 +8,7 @@
 #include "tools/program/serve/serve_http.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum {
     TOKEN_BYTES = 33,
@@ -122,6 +123,8 @@ void live_drop_picture(void *picture);
 void live_query_wait(live_session *live, live_query *query);
 /* Says that a client is there. With the lock. */
 void live_note_client(live_session *live);
+/* Returns the time, on the clock of pthread_cond_timedwait, `seconds` from now. */
+struct timespec live_time_after(double seconds);
 void live_say_changed(live_session *live); /* with the lock */
 live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before);
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
    a request. */
@@ -291,10 +290,9 @@ static void run_queries(live_session *live, const render_moment *now) {
     }
 }
 
-/* Returns the time on the clock of pthread_cond_timedwait. */
-static struct timespec time_after(double seconds) {
+struct timespec live_time_after(double seconds) {
     struct timespec at;
-    timespec_get(&at, TIME_UTC);
+    clock_gettime(CLOCK_REALTIME, &at);
     const double fraction = (double)at.tv_nsec * 1e-9 + seconds;
     at.tv_sec += (time_t)fraction;
     at.tv_nsec = (long)((fraction - floor(fraction)) * 1e9);
@@ -302,7 +300,7 @@ static struct timespec time_after(double seconds) {
 }
 
 void live_query_wait(live_session *live, live_query *query) {
-    const struct timespec end = time_after(QUERY_SECONDS);
+    const struct timespec end = live_time_after(QUERY_SECONDS);
     live_query **last = &live->queries;
     query->code = 503;
     snprintf(query->error, sizeof query->error, "the rendering is being prepared; try again later");
@@ -337,7 +335,7 @@ static void wait_while(live_session *live, const render_moment *now, bool ended)
             return;
         }
         if (!live->queries) {
-            const struct timespec end = time_after(WAIT_SECONDS);
+            const struct timespec end = live_time_after(WAIT_SECONDS);
             pthread_cond_timedwait(&live->changed, &live->lock, &end);
         }
         pthread_mutex_unlock(&live->lock);
