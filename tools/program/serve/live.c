@@ -196,8 +196,8 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     const live_camera to = live->next_camera;
     const live_lights lights = live->lights;
     live->options = live->expected;
-    live->has_camera = live->restart = live->paused = false;
-    atomic_store(&live->attention, false);
+    live->has_camera = live->restart = false;
+    atomic_store(&live->attention, live->paused); /* a pause that came since the change stays */
     atomic_store(&job->cancelled, false);
     ++live->state.generation;
     live->state.status = LIVE_RENDERING;

@@ -154,6 +154,7 @@ class App {
   }
 
   async loadPicture() {
+    if (!live.state || !live.state.picture) return; /* the rendering is being prepared */
     const { channel } = this.picture.display, begun = performance.now();
     const buffer = await getBinary(`/api/picture?channel=${encodeURIComponent(channel)}&scale=1`);
     const image = Picture.decode(buffer, channel);

@@ -112,9 +112,9 @@ function lightsPanel() {
       known = shape;
       rows = lights.map((light, i) => ({
         name: light.name, on: check(light.name, light.scale > 0, send),
-        scale: slider("Scale", { min: 0, max: 4, step: 0.05, value: light.scale || 1, text: x => `× ${x.toFixed(2)}`, changed: send, id: `light-${i}` }),
+        scale: slider(`Scale of ${light.name}`, { min: 0, max: 4, step: 0.05, value: light.scale || 1, text: x => `× ${x.toFixed(2)}`, changed: send, id: `light-${i}` }),
       }));
-      box.replaceChildren(...rows.flatMap(item => [item.on.box, item.scale.box]));
+      box.replaceChildren(...rows.map(item => element("div", { className: "row" }, item.on.box, item.scale.input, item.scale.box.lastChild)));
     }
     lights.forEach((light, i) => {
       const item = rows[i];
