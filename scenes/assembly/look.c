@@ -12,7 +12,7 @@
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/render_options.h"
 
-enum { RINGS = LOOK_RINGS, LOOK_WIDTH = 256, SUN_WIDTH = 1024 };
+enum { RINGS = LOOK_RINGS, LOOK_WIDTH = 512, SUN_WIDTH = 1024 };
 
 static const float ground_albedo[3] = {0.20f, 0.215f, 0.24f};
 
@@ -111,7 +111,8 @@ static vec3 studio_radiance(vec3 direction, float lowest) {
     return sum;
 }
 
-#define SUN_COSINE 0.9998f /* of its angular radius, enlarged to about four texels */
+#define ALL_ROUND_WEIGHT 0.03f /* in the sampling tables */
+#define SUN_COSINE 0.9998f     /* of its angular radius, enlarged to about four texels */
 
 /* An image of the surroundings in world space. */
 typedef struct surroundings {
@@ -120,7 +121,7 @@ typedef struct surroundings {
     vec3 axes[3];     /* of the light */
     vec3 ground;      /* irradiance of a horizontal plane */
     vec3 sun;         /* in these axes */
-    float sun_weight; /* in the sampling tables; 1: there is no sun */
+    float sun_weight; /* in the sampling tables; 0: there is no sun, but soft boxes */
 } surroundings;
 
 static vec3 texel_direction(const surroundings *out, int32_t x, int32_t y) {
@@ -170,7 +171,6 @@ static float above_picture(const surroundings *made, const camera *view) {
 static kd_status make_studio(surroundings *out, const camera *view) {
     const float lowest = above_picture(out, view);
     KD_TRY(open_surroundings(out, LOOK_WIDTH));
-    out->sun_weight = 1;
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
             const vec3 light = studio_radiance(texel_direction(out, x, y), lowest);
@@ -225,22 +225,28 @@ static kd_status make_sky(surroundings *out, vec3 sun) {
     return KD_OK;
 }
 
-/* Makes the sampling tables. They choose the sun and everything else equally often, because what
-   the sun does not reach would be noisy otherwise. */
+/* The weight of a texel's light in the sampling tables. They choose the sun and everything else
+   equally often, because what the sun does not reach would be noisy otherwise, and seldom what is
+   around soft boxes, because samples of the BSDF find it with less noise. */
+static float table_weight(const surroundings *made, int32_t x, int32_t y) {
+    if (made->sun_weight > 0) return in_sun(made, x, y) ? made->sun_weight : 1;
+    const float *rgb = made->texels + 3 * ((int64_t)y * made->width + x);
+    return rgb[0] > all_round[0] ? 1 : ALL_ROUND_WEIGHT;
+}
+
 static kd_status make_tables(scene_look *out, const surroundings *made, const texture_view *image,
                              vec3 *mean) {
     const uint64_t count = (uint64_t)made->width * (uint64_t)made->height;
     kd_status status = KD_OK;
     vec3 unused;
     KD_TRY(sky_tables_make(&out->row_cdf, &out->column_cdf, image, mean));
-    if (!(made->sun_weight < 1)) return KD_OK;
     float *weights = NULL;
     texture_view weighted = *image;
     KD_TRY(KD_RESERVE(weights, 3 * count));
     for (int32_t y = 0; y < made->height; ++y)
         for (int32_t x = 0; x < made->width; ++x) {
             const int64_t at = 3 * ((int64_t)y * made->width + x);
-            const float weight = in_sun(made, x, y) ? made->sun_weight : 1;
+            const float weight = table_weight(made, x, y);
             for (int c = 0; c < 3; ++c) weights[at + c] = weight * made->texels[at + c];
         }
     memory_free(out->row_cdf);
@@ -303,7 +309,8 @@ static kd_status set_surroundings(scene_look *out, const scene *scene, surroundi
 
 typedef struct look_material {
     int32_t kind;
-    float diffuse[3], specular[3], roughness;
+    vec3 diffuse, specular;
+    float roughness;
 } look_material;
 
 /* In the order of SHOWN_MATERIAL_NAMES, without the first. */
@@ -316,16 +323,12 @@ static const look_material materials[] = {
     {MATERIAL_GLASS, {0, 0, 0}, {0, 0, 0}, 0},
     {MATERIAL_MIRROR, {0, 0, 0}, {0.92f, 0.92f, 0.92f}, 0}};
 
-static vec3 colour_of(const float rgb[3]) {
-    return vec3_make(rgb[0], rgb[1], rgb[2]);
-}
-
 static void paint(material *to, const look_material *from) {
     const material before = *to;
     *to = material_default();
     to->kind = from->kind;
-    to->diffuse = colour_of(from->diffuse);
-    to->specular = colour_of(from->specular);
+    to->diffuse = from->diffuse;
+    to->specular = from->specular;
     to->roughness = from->roughness;
     to->opacity = before.opacity;
     to->opacity_map = before.opacity_map;

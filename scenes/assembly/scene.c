@@ -180,12 +180,22 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
     return KD_OK;
 }
 
-/* Options that the looks of mesh files are made for, unless others are set. */
-static void take_look_options(kd_render_options *options) {
-    enum { LOOK_SPP = 32 };
+/* Returns true if nothing has a material of its own. */
+static bool is_plain(const scene *scene) {
+    const material plain = material_default();
+    bool own = scene->geometry.colours != NULL;
+    for (uint32_t i = 0; i < scene->geometry.material_count; ++i)
+        own |= memcmp(scene->materials + i, &plain, sizeof plain) != 0;
+    return !own;
+}
+
+/* Options that the looks of mesh files are made for, unless others are set. What is of clay has
+   less noise than what has images, and than interiors, which seldom are of clay. */
+static void take_look_options(kd_render_options *options, const scene *scene) {
+    enum { LOOK_SPP = 32, CLAY_SPP = 22 };
     kd_render_options usual;
     kd_render_options_default(&usual);
-    if (options->spp == usual.spp) options->spp = LOOK_SPP;
+    if (options->spp == usual.spp) options->spp = is_plain(scene) ? CLAY_SPP : LOOK_SPP;
     if (options->tonemap == usual.tonemap) options->tonemap = KD_TONEMAP_AGX;
 }
 
@@ -252,7 +262,7 @@ kd_status scene_open_source(scene **out, const scene_source *from, kd_render_opt
     status = scene_assemble(out, &draft, from->lender, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", from->path, kd_last_error());
-    if (status == KD_OK && scene_is_bare(*out)) take_look_options(options);
+    if (status == KD_OK && scene_is_bare(*out)) take_look_options(options, *out);
 done:
     path_scope_end(&scope);
     scene_draft_close(&draft);
