@@ -115,7 +115,7 @@ void live_close(live_session *owned) {
    that it takes about PREVIEW_SECONDS. */
 #define PREVIEW_SECONDS 0.2
 #define SHRINK_MIN 2.0
-#define SHRINK_MAX 16.0
+#define SHRINK_MAX 8.0
 
 static int32_t shrunk(int32_t size, double factor) {
     const int32_t to = (int32_t)((double)size / factor);
