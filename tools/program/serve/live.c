@@ -77,6 +77,7 @@ kd_status live_open(live_session **out, const live_request *request) {
     made->handler = (serve_handler){made, live_answer, live_stream_read, live_stream_close};
     made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
     atomic_init(&made->attention, false);
+    atomic_init(&made->urgent, false);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     KD_TRY_GOTO(load_plugin(made));
