@@ -18,7 +18,7 @@ command -v python3 >/dev/null || { echo "skipped: no python3" && exit 77; }
 if ! ls "$(dirname "$program")"/../lib/kandela-serve.so >/dev/null 2>&1; then
     expect_exit 5 "$program" serve box.obj
     expect_says err "the live view needs kandela-serve.so: install libmicrohttpd-dev and build again"
-    expect_done
+    ((expect_failures == 0)) || expect_done
     echo "skipped: built without libmicrohttpd" && exit 77
 fi
 set -m # without job control a script's children ignore SIGINT

@@ -15,6 +15,11 @@
 /* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
    a request. */
 enum { COST_SHARE = 100, ACTIVE_SECONDS = 10, ROWS_GRAIN = 8, QUERY_SECONDS = 20 };
+/* Queries take at most 1/QUERY_SHARE of the time, but none waits longer than QUIET_MAX for others.
+ */
+enum { QUERY_SHARE = 50 };
+#define QUIET_MIN 0.05
+#define QUIET_MAX 2.0
 #define INTERVAL_MIN 0.15
 #define INTERVAL_MAX 3.0
 #define INTERVAL_SHARE 0.15 /* of the time since the picture began */
@@ -332,7 +337,10 @@ void live_query_wait(live_session *live, live_query *query) {
 }
 
 bool live_wanted(void *context) {
-    return atomic_load_explicit(&((live_session *)context)->attention, memory_order_relaxed);
+    live_session *of = (live_session *)context;
+    return atomic_load_explicit(&of->urgent, memory_order_relaxed) ||
+           (atomic_load_explicit(&of->attention, memory_order_relaxed) &&
+            timing_now() >= of->quiet_until);
 }
 
 /* Answers queries while the condition holds: paused, or (at the end) waiting for a change. */
@@ -369,10 +377,17 @@ static bool is_paused(live_session *live) {
     return paused;
 }
 
+/* However many queries viewers send, they take a small part of the time. */
+static double quiet_seconds(double taken) {
+    const double seconds = QUERY_SHARE * taken;
+    return seconds < QUIET_MIN ? QUIET_MIN : seconds > QUIET_MAX ? QUIET_MAX : seconds;
+}
+
 double live_look(void *context, const render_moment *now) {
     live_session *of = (live_session *)context;
     const double start = timing_now();
     atomic_store(&of->attention, false);
+    atomic_store(&of->urgent, false);
     pthread_mutex_lock(&of->lock);
     const bool viewed = is_viewed(of);
     pthread_mutex_unlock(&of->lock);
@@ -387,6 +402,7 @@ double live_look(void *context, const render_moment *now) {
         of->looked = timing_now() + pause;
     }
     run_queries(of, now);
+    of->quiet_until = timing_now() + quiet_seconds(timing_now() - start);
     if (is_paused(of)) {
         take_picture(of, now);
         set_status(of, LIVE_PAUSED);
