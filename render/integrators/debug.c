@@ -47,6 +47,11 @@ static kd_status make_device_maps(debug_state *state, frame *frame, const photon
     return KD_OK;
 }
 
+static const photon_maps *debug_current_maps(const frame *frame) {
+    const debug_state *state = (const debug_state *)frame->state;
+    return state && !frame->device_frame ? &state->maps : NULL;
+}
+
 static void debug_close(frame *closed) {
     debug_state *state = (debug_state *)closed->state;
     if (!state) return;
@@ -92,4 +97,5 @@ const integrator integrator_debug = {.name = "debug",
                                      .sample = debug_sample,
                                      .close = debug_close,
                                      .launch = KD_IF_CUDA(debug_launch),
+                                     .current_maps = debug_current_maps,
                                      .maps = debug_maps};

@@ -159,6 +159,8 @@ def check_camera(session):
     assert (width, height, components) == (12, 8, 3) and values[:3] == second[:3]
     depth = session.picture("depth")
     assert depth[2] == 1 and any(map(math.isfinite, depth[3]))
+    assert set(session.picture("samples")[3]) == {4}
+    assert all(value >= 0 for value in session.picture("noise")[3]) and max(session.picture("noise")[3]) > 0
     assert session.get("/api/file?kind=png")[:4] == b"\x89PNG"
     assert session.ask("/api/file?kind=../picture.png")[0] == 400
     saved = json.loads(session.get("/api/file?kind=scene"))

@@ -293,11 +293,11 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     keeping->resume = values->resume;
     if (!is_sequence(work) && !ranks_shared(&work->comm) && !values->denoise && !work->live)
         keeping->done_with = &work->done_with;
-    if (work->comm.rank > 0 || work->stays) return KD_OK;
+    if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.count ? values->outputs.items[0] : work->path;
     const bool requested = values->resume || values->save_seconds > 0;
-    if (!progressive && !requested) return KD_OK;
+    if ((!progressive && !requested) || work->stays) return KD_OK;
     const char *picture = output_first_file(&values->outputs);
     KD_REQUIRE(picture || !requested, KD_ERROR_USAGE,
                "--resume and --save-every need a picture that is a file; add -o FILE");
@@ -478,7 +478,7 @@ const subcommand command_serve = {
         "address it prints: camera, options, photons and trees. Stays until Ctrl-C, with exit code "
         "0. Writes the pictures of -o only when the page's owner saves.",
     .examples = serve_examples,
-    .groups = render_groups,
+    .groups = serve_groups,
     .brief = true,
     .run = run_serve,
 };

@@ -102,19 +102,21 @@ static const option_row memory_rows[] = {
 #define RENDER_GROUP(heading, rows)                                                                \
     { heading, rows, offsetof(render_values, render), NULL }
 
-const option_group render_groups[] = {
-    {"Output", output_rows, 0, NULL},
-    RENDER_GROUP("Method", render_method_rows),
-    RENDER_GROUP("Photons", render_photon_rows),
-    RENDER_GROUP("Picture", render_picture_rows),
-    {"Scene", scene_rows, 0, NULL},
-    RENDER_GROUP("Scene", render_input_rows),
-    {"Scene", camera_rows, offsetof(render_values, view), NULL},
-    RENDER_GROUP("Device", render_device_rows),
-    {"Device", memory_rows, 0, NULL},
-    {"General", general_rows, offsetof(render_values, general), "quiet,verbose,help"},
-    RENDER_GROUP("Laboratory", render_lab_rows),
-    {NULL, NULL, 0, NULL}};
+/* `outputs`: those of output_rows that the command has, or NULL: all. */
+#define GROUPS(outputs)                                                                            \
+    {"Output", output_rows, 0, outputs}, RENDER_GROUP("Method", render_method_rows),               \
+        RENDER_GROUP("Photons", render_photon_rows), RENDER_GROUP("Picture", render_picture_rows), \
+        {"Scene", scene_rows, 0, NULL}, RENDER_GROUP("Scene", render_input_rows),                  \
+        {"Scene", camera_rows, offsetof(render_values, view), NULL},                               \
+        RENDER_GROUP("Device", render_device_rows), {"Device", memory_rows, 0, NULL},              \
+        {"General", general_rows, offsetof(render_values, general), "quiet,verbose,help"},         \
+        RENDER_GROUP("Laboratory", render_lab_rows), {                                             \
+        NULL, NULL, 0, NULL                                                                        \
+    }
+
+const option_group render_groups[] = {GROUPS(NULL)};
+/* The others are for pictures that are written without being asked for. */
+const option_group serve_groups[] = {GROUPS("output,quick,progress,display-server,serve")};
 
 const help_pair render_examples[] = {
     {"kandela render bunny.obj",

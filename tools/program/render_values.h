@@ -39,7 +39,7 @@ typedef struct render_values {
     double save_seconds; /* 0: do not save during rendering */
 } render_values;
 
-extern const option_group render_groups[];
+extern const option_group render_groups[], serve_groups[];
 extern const help_pair render_examples[], serve_examples[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: of camera_values */
 

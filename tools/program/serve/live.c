@@ -77,6 +77,7 @@ kd_status live_open(live_session **out, const live_request *request) {
     made->handler = (serve_handler){made, live_answer, live_stream_read, live_stream_close};
     made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
     atomic_init(&made->attention, false);
+    atomic_init(&made->urgent, false);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     KD_TRY_GOTO(load_plugin(made));
@@ -115,7 +116,7 @@ void live_close(live_session *owned) {
    that it takes about PREVIEW_SECONDS. */
 #define PREVIEW_SECONDS 0.2
 #define SHRINK_MIN 2.0
-#define SHRINK_MAX 16.0
+#define SHRINK_MAX 8.0
 
 static int32_t shrunk(int32_t size, double factor) {
     const int32_t to = (int32_t)((double)size / factor);

@@ -389,7 +389,7 @@ static void post_control(live_session *live, const serve_request *request, serve
     pthread_mutex_lock(&live->lock);
     if (action == LIVE_PAUSE || action == LIVE_RESUME) {
         live->paused = action == LIVE_PAUSE;
-        atomic_store(&live->attention, true);
+        atomic_store(&live->urgent, true);
         live_say_changed(live);
     }
     if (action == LIVE_RESTART) restart(live);

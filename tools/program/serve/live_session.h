@@ -98,6 +98,7 @@ struct live_session {
     live_query *queries;
     int streams;
     double active_until;   /* timing_now() until which a client is taken to be there */
+    atomic_bool urgent;    /* the owner controls the rendering: look at once */
     atomic_bool attention; /* the thread that renders is to look */
     /* below: of the thread that renders */
     render_kept kept;
@@ -106,6 +107,7 @@ struct live_session {
     double scaled[LIVE_LIGHTS];            /* by which the scene's lights are scaled */
     struct scene *scene;
     double began, looked, shrink;
+    double quiet_until; /* timing_now() before which queries wait */
     bool finished;
 };
 

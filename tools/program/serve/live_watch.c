@@ -15,6 +15,11 @@
 /* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
    a request. */
 enum { COST_SHARE = 100, ACTIVE_SECONDS = 10, ROWS_GRAIN = 8, QUERY_SECONDS = 20 };
+/* Queries take at most 1/QUERY_SHARE of the time, but none waits longer than QUIET_MAX for others.
+ */
+enum { QUERY_SHARE = 50 };
+#define QUIET_MIN 0.05
+#define QUIET_MAX 2.0
 #define INTERVAL_MIN 0.15
 #define INTERVAL_MAX 3.0
 #define INTERVAL_SHARE 0.15 /* of the time since the picture began */
@@ -36,11 +41,21 @@ static uint16_t half_of(float value) {
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-enum { BEAUTY, ALBEDO, NORMAL, DEPTH, SAMPLES, CHANNELS };
+enum { BEAUTY, ALBEDO, NORMAL, DEPTH, NOISE, SAMPLES, CHANNELS };
 
 const char *live_channel_name(int channel) {
-    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "samples"};
+    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "noise", "samples"};
     return channel < CHANNELS ? names[channel] : NULL;
+}
+
+/* Standard error of the mean radiance, all channels together. */
+static float noise_of(const film_pixel *pixel) {
+    const double n = (double)pixel->samples;
+    double mean2 = 0;
+    if (pixel->samples < 2) return 0;
+    for (int c = 0; c < 3; ++c) mean2 += pixel->radiance[c] / n * (pixel->radiance[c] / n);
+    const double variance = (pixel->squares / n - mean2) / (n - 1);
+    return variance > 0 ? (float)sqrt(variance) : 0;
 }
 
 static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
@@ -53,6 +68,7 @@ static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
                  : channel == ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
                                      : vec3_axis(normal, c);
     if (channel == DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
+    if (channel == NOISE) out[0] = noise_of(pixel);
     if (channel == SAMPLES) out[0] = (float)pixel->samples;
 }
 
@@ -321,7 +337,10 @@ void live_query_wait(live_session *live, live_query *query) {
 }
 
 bool live_wanted(void *context) {
-    return atomic_load_explicit(&((live_session *)context)->attention, memory_order_relaxed);
+    live_session *of = (live_session *)context;
+    return atomic_load_explicit(&of->urgent, memory_order_relaxed) ||
+           (atomic_load_explicit(&of->attention, memory_order_relaxed) &&
+            timing_now() >= of->quiet_until);
 }
 
 /* Answers queries while the condition holds: paused, or (at the end) waiting for a change. */
@@ -358,10 +377,17 @@ static bool is_paused(live_session *live) {
     return paused;
 }
 
+/* However many queries viewers send, they take a small part of the time. */
+static double quiet_seconds(double taken) {
+    const double seconds = QUERY_SHARE * taken;
+    return seconds < QUIET_MIN ? QUIET_MIN : seconds > QUIET_MAX ? QUIET_MAX : seconds;
+}
+
 double live_look(void *context, const render_moment *now) {
     live_session *of = (live_session *)context;
     const double start = timing_now();
     atomic_store(&of->attention, false);
+    atomic_store(&of->urgent, false);
     pthread_mutex_lock(&of->lock);
     const bool viewed = is_viewed(of);
     pthread_mutex_unlock(&of->lock);
@@ -376,6 +402,7 @@ double live_look(void *context, const render_moment *now) {
         of->looked = timing_now() + pause;
     }
     run_queries(of, now);
+    of->quiet_until = timing_now() + quiet_seconds(timing_now() - start);
     if (is_paused(of)) {
         take_picture(of, now);
         set_status(of, LIVE_PAUSED);
