@@ -95,14 +95,14 @@ class Browser:
         except OSError:
             pass  # a child of the browser still writes; the folder is temporary anyway
 
-    def page(self, url, width, height, scheme="light", touch=False):
+    def page(self, url, width, height, scheme="light"):
         target = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(target, timeout=60) as answer:
             page = Page(json.load(answer)["webSocketDebuggerUrl"])
         page.call("Runtime.enable")
         page.call("Log.enable")
         page.call("Page.enable")
-        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         page.call("Page.navigate", url=url)
         return page

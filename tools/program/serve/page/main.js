@@ -68,7 +68,7 @@ class App {
 
   cameraMoved(camera) {
     if (!live.owner) return;
-    this.sender.send(cameraEncode(camera, live.state.camera));
+    this.sender.send(camera);
     this.showCamera();
     if (this.mode !== "picture") this.space.moved();
   }

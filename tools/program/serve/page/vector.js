@@ -80,33 +80,17 @@ function clipDistances(camera, bounds) {
   return camera.orthographic > 0 ? [-far, far] : [Math.min(far / 2000, size / 500), far];
 }
 
-/* Cameras have the keys of a scene file inside the page. The server may call the eye `position` and
-   the field of view `fov_degrees`; cameraEncode answers in the server's own keys. */
+/* Returns a camera with all keys of a scene file's `camera`. */
 function cameraDecode(source) {
   const number = (value, initial) => Number.isFinite(value) ? value : initial;
   const vector = (value, initial) =>
     Array.isArray(value) && value.length === 3 && value.every(Number.isFinite) ? value.slice() : initial;
   return {
-    eye: vector(source.eye || source.position, [0, 0, 5]), look_at: vector(source.look_at, [0, 0, 0]),
-    up: vector(source.up, [0, 1, 0]), fov: number(source.fov ?? source.fov_degrees, 40),
+    eye: vector(source.eye, [0, 0, 5]), look_at: vector(source.look_at, [0, 0, 0]),
+    up: vector(source.up, [0, 1, 0]), fov: number(source.fov, 40),
     orthographic: number(source.orthographic, 0), lens_radius: number(source.lens_radius, 0),
     focus_distance: number(source.focus_distance, 0),
   };
-}
-
-function cameraEncode(camera, like) {
-  const out = { ...camera };
-  if (like && "position" in like) {
-    out.position = out.eye;
-    delete out.eye;
-  }
-  if (like && "fov_degrees" in like) {
-    out.fov_degrees = out.fov;
-    delete out.fov;
-  }
-  for (const key of ["orthographic", "lens_radius", "focus_distance"])
-    if (!out[key] && !(like && key in like)) delete out[key];
-  return out;
 }
 
 /* Returns the camera as the `camera` object of a scene file. */
