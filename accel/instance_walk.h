@@ -19,6 +19,9 @@
 #define KD_ACCEL_INSTANCE_WALK_H
 #include "accel/instances.h"
 #include "accel/tree/walk.h"
+#ifndef __CUDACC__
+#include "accel/tree/vectors.h"
+#endif
 
 typedef struct instance_hit {
     ray_hit at;           /* its triangle is an index into the scene's triangles */
@@ -187,6 +190,26 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
     return near <= far ? near : INFINITY;
 }
 
+/* The same for the box of a node. */
+KD_FN float instance_enter_node(const tritree_walk *walk, const instance_node *node, float far) {
+#if defined(__GNUC__) && !defined(__CUDACC__)
+    /* all axes at once; lane 3 is unused */
+    const float4v origin = {walk->origin[0], walk->origin[1], walk->origin[2], 0};
+    const float4v inverse = {walk->inverse[0], walk->inverse[1], walk->inverse[2], 0};
+    const float4v slack = {walk->slack[0], walk->slack[1], walk->slack[2], 0};
+    float4v lo, hi;
+    memcpy(&lo, node, sizeof lo);
+    memcpy(&hi, (const char *)node + sizeof(vec3), sizeof hi);
+    const float4v t0 = (lo - origin) * inverse, t1 = (hi - origin) * inverse;
+    const float4v in = float4v_max(float4v_min(t0, t1) - slack, float4v_all(walk->near));
+    const float4v out = float4v_min(float4v_max(t0, t1) + slack, float4v_all(far));
+    const float near = float_max(in[0], float_max(in[1], in[2]));
+    return near <= float_min(out[0], float_min(out[1], out[2])) ? near : INFINITY;
+#else
+    return instance_enter(walk, &node->box, far);
+#endif
+}
+
 /* Callback for each instance whose leaf the ray enters, with the box of the leaf; returns true to
    end the traversal. */
 typedef bool (*instance_visit)(void *context, uint32_t number, const box3 *box);
@@ -210,8 +233,8 @@ TRITREE_WALK_FN bool instance_walk(const instance_view *view, uint32_t root, ray
         if (node->count == 0) {
             const float far = *nearest + slack_t;
             uint32_t first = node->first, second = first + 1;
-            float first_near = instance_enter(&walk, &view->nodes[first].box, far);
-            float second_near = instance_enter(&walk, &view->nodes[second].box, far);
+            float first_near = instance_enter_node(&walk, view->nodes + first, far);
+            float second_near = instance_enter_node(&walk, view->nodes + second, far);
             if (second_near < first_near) {
                 const float near = first_near;
                 first_near = second_near;

@@ -8,9 +8,6 @@
 #define KD_ACCEL_RAY_SCENE_WALK_H
 #include "accel/instance_walk.h"
 #include "accel/rays/nearest_walk.h"
-#ifndef __CUDACC__
-#include "accel/tree/vectors.h"
-#endif
 
 /* An instance's data besides its transform. */
 typedef struct scene_member {
