@@ -110,46 +110,45 @@ KD_FN float vcm_eye_merge_weight(const vcm_view *view, const vcm_eye_path *path,
     return vcm_weight(light / view->merges, eye / view->merges);
 }
 
-/* Adds the light paths of a range that merge with the eye path at a surface in the row (y, z). */
-KD_FN void vcm_eye_merge_range(const vcm_view *view, const vcm_eye_path *path, const surface *at,
-                               int32_t depth, const vcm_grid_range *range, int32_t y, int32_t z,
-                               flux_sum *sum) {
+/* Flux of the light paths that merge with the eye path at a surface; of each range of photons, from
+   number `offset` on in steps of `stride`. */
+KD_FN flux_sum vcm_eye_merge_part(const vcm_view *view, const vcm_eye_path *path, const surface *at,
+                                  int32_t depth, uint32_t offset, uint32_t stride) {
     const vec3 wo = vec3_negate(path->state.ray.direction);
     const vec3 normal = at->front ? at->geometric : vec3_negate(at->geometric);
     const float bound2 = pointtree_bound2(view->radius);
-    for (uint32_t i = range->begin; i < range->end; ++i) {
-        const vcm_photon *landed = &view->grid.photons[i];
-        if (!(pointtree_dist2(at->position, landed->place) <= bound2)) continue;
-        if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
-        if (!(vec3_dot(landed->normal, normal) >= TILE_COSINE)) continue;
-        if (!vcm_grid_holds(&view->grid, range, y, z, landed->place)) continue;
-        photon like;
-        memset(&like, 0, sizeof like);
-        like.power = landed->power;
-        like.direction = landed->direction;
-        const vec3 sent = photon_scattered(at, wo, &like);
-        if (vec3_is_zero(sent)) continue;
-        flux_sum_add(sum, vcm_eye_merge_weight(view, path, at, wo, landed),
-                     vcm_tinted(view, landed->disperses && !path->disperses, sent), view->scale);
-    }
+    vcm_grid_walk walk = vcm_grid_begin(&view->grid, at->position, view->radius);
+    vcm_grid_range range;
+    flux_sum sum = flux_sum_none();
+    while (vcm_grid_next(&view->grid, &walk, &range))
+        for (uint32_t i = range.begin + offset; i < range.end; i += stride) {
+            const vcm_photon *landed = &view->grid.photons[i];
+            if (!(pointtree_dist2(at->position, landed->place) <= bound2)) continue;
+            if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
+            if (!(vec3_dot(landed->normal, normal) >= TILE_COSINE)) continue;
+            if (!vcm_grid_holds(&view->grid, &range, landed->place)) continue;
+            photon like;
+            memset(&like, 0, sizeof like);
+            like.power = landed->power;
+            like.direction = landed->direction;
+            const vec3 sent = photon_scattered(at, wo, &like);
+            if (vec3_is_zero(sent)) continue;
+            flux_sum_add(&sum, vcm_eye_merge_weight(view, path, at, wo, landed),
+                         vcm_tinted(view, landed->disperses && !path->disperses, sent),
+                         view->scale);
+        }
+    return sum;
 }
 
-/* Radiance of the light paths that merge with the eye path at a surface. */
-KD_FN vec3 vcm_eye_merge(const vcm_view *view, const vcm_eye_path *path, const surface *at,
-                         int32_t depth) {
-    flux_sum sum = flux_sum_none();
-    if (view->grid.count == 0 || !(pointtree_bound2(view->radius) > 0)) return vec3_all(0);
-    const vcm_grid_box box = vcm_grid_around(&view->grid, at->position, view->radius);
-    for (int32_t z = box.lo[2]; z <= box.hi[2]; ++z)
-        for (int32_t y = box.lo[1]; y <= box.hi[1]; ++y) {
-            const uint32_t row = vcm_grid_row(y, z);
-            for (int32_t x = box.lo[0]; x <= box.hi[0];) {
-                const vcm_grid_range range = vcm_grid_range_of(&view->grid, row, x, box.hi[0]);
-                vcm_eye_merge_range(view, path, at, depth, &range, y, z, &sum);
-                x = range.last + 1;
-            }
-        }
-    return flux_sum_scaled(&sum, view->scale, 1 / view->merges);
+/* Returns true if paths merge at the vertex. */
+KD_FN bool vcm_eye_merges(const vcm_view *view, path_turn event, const surface *at) {
+    return event == PATH_SCATTERS && view->merges > 0 && view->grid.count > 0 &&
+           pointtree_bound2(view->radius) > 0 && surface_holds_photons(at);
+}
+
+/* Radiance of the light paths that merge. */
+KD_FN vec3 vcm_eye_merged(const vcm_view *view, const flux_sum *sum) {
+    return flux_sum_scaled(sum, view->scale, 1 / view->merges);
 }
 
 /* Continues the path from its vertex; returns false if it ends. */
@@ -194,11 +193,6 @@ KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vc
     return event;
 }
 
-/* Returns true if paths merge at the vertex. */
-KD_FN bool vcm_eye_merges(const vcm_view *view, path_turn event, const surface *at) {
-    return event == PATH_SCATTERS && view->merges > 0 && surface_holds_photons(at);
-}
-
 /* Radiance that the path brings to its pixel from a vertex. `sent`: emission or sky; `more`: of
    lamps and merges, not weakened by the path's throughput. */
 KD_FN vec3 vcm_eye_brings(const vcm_view *view, vec3 throughput, bool disperses, vec3 sent,
@@ -222,8 +216,10 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
         more = shadow_request_light(&request, path_transmittance(scene, SCENE_TREE, request.ray,
                                                                  request.medium, view->path.cutouts,
                                                                  &result->rays));
-    if (vcm_eye_merges(view, event, &at))
-        more = vec3_add(more, vcm_eye_merge(view, path, &at, depth));
+    if (vcm_eye_merges(view, event, &at)) {
+        const flux_sum merged = vcm_eye_merge_part(view, path, &at, depth, 0, 1);
+        more = vec3_add(more, vcm_eye_merged(view, &merged));
+    }
     result->radiance = vec3_add(
         result->radiance, vcm_eye_brings(view, state->throughput, path->disperses, sent, more));
     return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);

@@ -147,14 +147,71 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const vcm_vi
     if (s.depth == 1) store_first(scene, w, s.slot, &state.ray, &s.at);
 }
 
-template <bool diffuse>
-__device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
-    s.merged = vec3_all(0);
-    if (!s.arrives) return;
-    as_listed<diffuse>(s.at);
-    if (vcm_eye_merges(&view, s.turn, &s.at))
-        s.merged = vcm_eye_merge(&view, &s.path, &s.at, (int32_t)s.depth);
+/* --- merges -----------------------------------------------------------------------------------
+   Idea: most lookups meet a few photons, but one in some hundred meets hundreds, and a block would
+         wait for it. So a thread processes only few photons alone; a warp shares the others'
+         lookups, one after another. Sums of integers do not depend on the order. */
+
+enum { MERGE_ALONE = 64 };
+
+/* A lookup that a warp shares. */
+struct merge_job {
+    vcm_eye_path path;
+    surface at;
+    int32_t depth;
+};
+
+/* One copy of the code, for both ways. */
+__device__ __noinline__ void merge_part(const vcm_view *view, const vcm_eye_path *path,
+                                        const surface *at, int32_t depth, uint32_t offset,
+                                        uint32_t stride, flux_sum *sum) {
+    *sum = vcm_eye_merge_part(view, path, at, depth, offset, stride);
 }
+
+/* Returns how many photons a lookup has to test. */
+__device__ __forceinline__ uint32_t merge_tests(const vcm_view &view, vec3 place) {
+    vcm_grid_walk walk = vcm_grid_begin(&view.grid, place, view.radius);
+    vcm_grid_range range;
+    uint32_t tests = 0;
+    while (vcm_grid_next(&view.grid, &walk, &range)) tests += range.end - range.begin;
+    return tests;
+}
+
+__device__ __forceinline__ int64_t warp_sum(int64_t part) {
+    for (int other = 16; other; other /= 2) part += __shfl_xor_sync(~0u, part, other);
+    return part;
+}
+
+/* To be called by all threads of a block of SHADE_BLOCK. */
+__device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
+    __shared__ merge_job jobs[SHADE_BLOCK / 32];
+    merge_job *job = jobs + threadIdx.x / 32;
+    const uint32_t lane = threadIdx.x % 32;
+    const bool merges = s.arrives && vcm_eye_merges(&view, s.turn, &s.at);
+    const uint32_t tests = merges ? merge_tests(view, s.at.position) : 0;
+    flux_sum sum = flux_sum_none();
+    if (tests > 0 && tests <= MERGE_ALONE)
+        merge_part(&view, &s.path, &s.at, (int32_t)s.depth, 0, 1, &sum);
+    for (unsigned left = __ballot_sync(~0u, tests > MERGE_ALONE); left; left &= left - 1) {
+        const bool own = (int)lane == __ffs(left) - 1;
+        flux_sum part;
+        if (own) {
+            job->path = s.path;
+            job->at = s.at;
+            job->depth = (int32_t)s.depth;
+        }
+        __syncwarp();
+        merge_part(&view, &job->path, &job->at, job->depth, lane, 32, &part);
+        part.x = warp_sum(part.x);
+        part.y = warp_sum(part.y);
+        part.z = warp_sum(part.z);
+        if (own) sum = part;
+        __syncwarp();
+    }
+    s.merged = merges ? vcm_eye_merged(&view, &sum) : vec3_all(0);
+}
+
+/* --- lamps and continuation ------------------------------------------------------------------- */
 
 /* Adds what the vertex brings, or stores it with the shadow ray. */
 template <bool general, bool diffuse>
@@ -210,7 +267,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         shaded_eye s;
         eye_arrive<general, diffuse>(scene, view, w, from, i, s);
         __syncthreads();
-        eye_merge<diffuse>(view, s);
+        eye_merge(view, s);
         __syncthreads();
         eye_light<general, diffuse>(scene, view, w, &now->shadows, s);
         __syncthreads();

@@ -64,47 +64,55 @@ KD_FN uint32_t vcm_grid_bucket(const vcm_grid *grid, vec3 place) {
            grid->mask;
 }
 
-/* The cells that a ball may meet. */
-typedef struct vcm_grid_box {
-    int32_t lo[3], hi[3];
-} vcm_grid_box;
-
-KD_FN vcm_grid_box vcm_grid_around(const vcm_grid *grid, vec3 centre, float radius) {
-    const float reach = radius * 1.00001f + 0x1p-70f; /* squares of distances are rounded */
-    vcm_grid_box box;
-    for (int axis = 0; axis < 3; ++axis) {
-        box.lo[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) - reach);
-        box.hi[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) + reach);
-    }
-    return box;
-}
-
-/* A range of photons that holds those of the cells [first, last] of a row. */
+/* A range of photons that holds those of the cells first ... last of the row (y, z). */
 typedef struct vcm_grid_range {
-    int32_t first, last;
+    int32_t first, last, y, z;
     uint32_t begin, end;
 } vcm_grid_range;
 
-/* Returns the range that begins with the cell `first`, up to `last` or to the last bucket. */
-KD_FN vcm_grid_range vcm_grid_range_of(const vcm_grid *grid, uint32_t row, int32_t first,
-                                       int32_t last) {
-    const uint32_t bucket = (row + (uint32_t)first) & grid->mask;
-    const uint32_t further = (uint32_t)last - (uint32_t)first, left = grid->mask - bucket;
-    const uint32_t taken = further < left ? further : left;
-    vcm_grid_range range;
-    range.first = first;
-    range.last = first + (int32_t)taken;
-    range.begin = bucket ? grid->ends[bucket - 1] : 0;
-    range.end = grid->ends[bucket + taken];
-    return range;
+/* The cells that a ball may meet, and the next of them. */
+typedef struct vcm_grid_walk {
+    int32_t lo[3], hi[3], next[3];
+} vcm_grid_walk;
+
+KD_FN vcm_grid_walk vcm_grid_begin(const vcm_grid *grid, vec3 centre, float radius) {
+    const float reach = radius * 1.00001f + 0x1p-70f; /* squares of distances are rounded */
+    vcm_grid_walk walk;
+    for (int axis = 0; axis < 3; ++axis) {
+        walk.lo[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) - reach);
+        walk.hi[axis] = vcm_grid_cell(grid, vec3_axis(centre, axis) + reach);
+        walk.next[axis] = walk.lo[axis];
+    }
+    return walk;
 }
 
-/* Returns true if the place is in these cells. */
-KD_FN bool vcm_grid_holds(const vcm_grid *grid, const vcm_grid_range *range, int32_t y, int32_t z,
-                          vec3 place) {
+/* Sets *range to the next range; returns false if there is none. */
+KD_FN bool vcm_grid_next(const vcm_grid *grid, vcm_grid_walk *walk, vcm_grid_range *range) {
+    if (walk->next[2] > walk->hi[2]) return false;
+    range->first = walk->next[0];
+    range->y = walk->next[1];
+    range->z = walk->next[2];
+    const uint32_t bucket =
+        (vcm_grid_row(range->y, range->z) + (uint32_t)range->first) & grid->mask;
+    const uint32_t further = (uint32_t)walk->hi[0] - (uint32_t)range->first;
+    const uint32_t left = grid->mask - bucket, taken = further < left ? further : left;
+    range->last = range->first + (int32_t)taken;
+    range->begin = bucket ? grid->ends[bucket - 1] : 0;
+    range->end = grid->ends[bucket + taken];
+    walk->next[0] = range->last + 1;
+    if (walk->next[0] <= walk->hi[0]) return true;
+    walk->next[0] = walk->lo[0];
+    if (++walk->next[1] <= walk->hi[1]) return true;
+    walk->next[1] = walk->lo[1];
+    ++walk->next[2];
+    return true;
+}
+
+/* Returns true if the place is in the range's cells. */
+KD_FN bool vcm_grid_holds(const vcm_grid *grid, const vcm_grid_range *range, vec3 place) {
     const int32_t x = vcm_grid_cell(grid, place.x);
-    return x >= range->first && x <= range->last && vcm_grid_cell(grid, place.y) == y &&
-           vcm_grid_cell(grid, place.z) == z;
+    return x >= range->first && x <= range->last && vcm_grid_cell(grid, place.y) == range->y &&
+           vcm_grid_cell(grid, place.z) == range->z;
 }
 
 #endif

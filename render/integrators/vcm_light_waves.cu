@@ -336,6 +336,10 @@ kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view,
 
 kd_status vcm_cuda_trace(vcm_cuda *device, const frame *frame, const vcm_view *view, uint32_t first,
                          uint32_t share, vcm_counts *counts) {
+    /* one photon for each path suffices in most scenes; else the count says how many are needed */
+    if (view->merges > 0 &&
+        device_buffer_reserve(&device->photons, (uint64_t)share * sizeof(vcm_photon)) != KD_OK)
+        status_clear();
     for (;;) {
         KD_TRY(trace_once(device, frame, view, first, share));
         KD_TRY(device_memory_download(counts, device->counts, sizeof *counts));
