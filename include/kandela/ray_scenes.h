@@ -32,10 +32,10 @@
    instanced.
 
    Changes take effect with kd_ray_scene_commit; queries before that return KD_ERROR_USAGE. A commit
-   costs about 0.3 microseconds per instance on one core, whatever the meshes: only the top level is
-   rebuilt. A mesh whose vertices move is a new tree: kd_triangles_open, then
-   kd_ray_scene_set_geometry. (A k-d tree is rebuilt, not refitted: about 1 second per million
-   triangles and core.)
+   takes about 1.5 microseconds of processor time per instance, whatever the meshes: only the top
+   level is rebuilt. A mesh whose vertices move is a new tree: kd_triangles_open, then
+   kd_ray_scene_set_geometry. (A k-d tree is rebuilt, not refitted: about 2 seconds of processor
+   time per million triangles.)
 
    Worlds: a ray sees the instances of its world only, and those of KD_EVERY_WORLD. Masks: a ray
    sees an instance if the bits of their masks have one in common.

@@ -121,7 +121,7 @@ class RayScene:
 
     Add geometries, place them by instances, `commit`, then query. Changes (`update_geometry`,
     `set_transforms`, `set_masks`, more instances) take effect with the next `commit`, which rebuilds
-    the top level only, in about half a microsecond per instance.
+    the top level only, in about two microseconds per instance.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ class RayScene:
 
         Notes
         -----
-        The mesh's tree is rebuilt: about a second per million triangles and core on a CPU, five
-        milliseconds on a CUDA device.
+        The mesh's tree is rebuilt, not refitted: about two seconds of processor time per million
+        triangles on a CPU, milliseconds on a CUDA device.
 
         Examples
         --------
