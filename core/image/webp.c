@@ -1,6 +1,7 @@
 /* WebP through libwebp: writes lossy pictures, with alpha if some pixel is not fully covered; reads
    lossy and lossless ones. */
 #include "core/image/formats.h"
+#include "core/image/picture.h"
 #if KD_HAVE_WEBP
 #include "core/image/encode.h"
 #include "core/memory.h"

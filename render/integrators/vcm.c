@@ -13,6 +13,7 @@
 #include "render/integrators/integrators.h"
 #include "render/integrators/vcm_device.h"
 #include "render/integrators/vcm_eye.h"
+#include "render/integrators/vcm_techniques.h"
 #include <stdlib.h>
 
 enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200 };
@@ -77,57 +78,6 @@ static bool scene_disperses(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->material_count; ++i)
         if (scene->materials[i].dispersion != DISPERSION_NONE) return true;
     return false;
-}
-
-/* Returns true if some surface passes or mirrors light, so that paths may merge. */
-static bool scene_has_lenses(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->material_count; ++i)
-        if (material_passes_on(&scene->materials[i], scene->layers ? scene->layers + i : NULL))
-            return true;
-    return false;
-}
-
-static bool scene_has_delta_lights(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->light_count; ++i)
-        if (vcm_lamp_is_delta(scene->lights + i)) return true;
-    return false;
-}
-
-static bool scene_scatters(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->medium_count; ++i)
-        if (!vec3_is_zero(scene->media[i].scattering)) return true;
-    return false;
-}
-
-/* Says which light the techniques of `view` cannot find. */
-static void report_techniques(const vcm_view *view, const scene_view *scene, bool lenses) {
-    const char *lost = NULL;
-    if (!view->lamps && !view->splat && scene_has_delta_lights(scene))
-        lost = "light of point, spot and directional lights; add lamps or splat";
-    else if (lenses && !view->eye && !view->merge)
-        lost = "light that reaches what mirrors and glass show through other mirrors and glass; "
-               "add eye or merge";
-    else if (lenses && !view->eye && !view->lamps)
-        lost = "light that mirrors and glass show of surfaces lit directly; add eye or lamps";
-    else if (!view->eye && !view->lamps && !view->splat)
-        lost = "light that no mirror or glass casts; add eye, lamps or splat";
-    if (lost) log_message(LOG_WARNING, "the techniques of integrator vcm cannot find %s", lost);
-    if (view->merge && lenses && scene_scatters(scene))
-        log_message(LOG_INFO, "integrator vcm does not merge paths in media: caustics there are as "
-                              "noisy as with integrator path");
-}
-
-static void set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene,
-                           bool lenses) {
-    const bool lit = scene->light_count > 0 && scene->total_power > 0;
-    view->eye = (techniques & TECHNIQUE_EYE) != 0;
-    view->lamps = (techniques & TECHNIQUE_LAMPS) != 0;
-    view->splat = (techniques & TECHNIQUE_SPLAT) != 0;
-    view->merge = (techniques & TECHNIQUE_MERGE) != 0;
-    report_techniques(view, scene, lenses);
-    view->splat &= lit;
-    view->merge &= lit && lenses;
-    view->needs_light = view->splat || view->merge;
 }
 
 static void set_view(vcm_state *state, const frame *frame) {
@@ -208,8 +158,8 @@ static kd_status vcm_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     set_view(state, prepared);
-    set_techniques(&state->view, techniques_named(options->techniques), scene,
-                   scene_has_lenses(scene));
+    vcm_set_techniques(&state->view, techniques_named(options->techniques), scene,
+                       vcm_scene_has_lenses(scene));
     state->disperses = scene_disperses(scene);
     state->first_radius = options->radius;
     if (!(options->radius > 0))
@@ -421,10 +371,18 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
 
 /* --- passes ----------------------------------------------------------------------------------- */
 
-/* Returns the fractional part of offset + pass x step, for a step that spreads passes evenly. */
-static float spread(float offset, uint32_t pass, double step) {
-    const double sum = (double)offset + pass * step;
-    return (float)((sum - floor(sum)) * 0x1.fffffep-1);
+/* Returns the wavelength of a pass. One sequence spreads the passes over the tents (spectrum_draw)
+   and over the positions in each, so that the colours of consecutive passes add up to white soon.
+ */
+static float pass_wavelength(uint64_t seed, uint32_t pass) {
+    const float begins[] = {0, SPECTRUM_VIOLET_SHARE / 3.0f, 1 / 3.0f, 2 / 3.0f, 1};
+    const rng_block start = rng_draw(rng_key_make(seed, PIXEL_PASS, UINT64_MAX), 0, 0);
+    const double sum = (double)start.value[0] + pass * 0.6180339887498949;
+    const float at = (float)((sum - floor(sum)) * 0x1.fffffep-1);
+    int tent = 0;
+    while (tent < 3 && at >= begins[tent + 1]) ++tent;
+    const float inside = (at - begins[tent]) / (begins[tent + 1] - begins[tent]);
+    return spectrum_draw(vec3_all(1), at, float_min(inside, 0x1.fffffep-1f));
 }
 
 static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
@@ -442,9 +400,7 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
                            progressive_radius_share(pass, (double)frame->options->alpha));
     view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;
     if (!state->disperses) return;
-    const rng_block start = rng_draw(rng_key_make(seed, PIXEL_PASS, UINT64_MAX), 0, 0);
-    view->wavelength = spectrum_draw(vec3_all(1), spread(start.value[0], pass, 0.7548776662466927),
-                                     spread(start.value[1], pass, 0.5698402909980532));
+    view->wavelength = pass_wavelength(seed, pass);
     view->tint = spectrum_colour(view->wavelength, vec3_all(1));
 }
 
