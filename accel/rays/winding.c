@@ -82,6 +82,7 @@ static void make_leaves(void *context, int64_t begin, int64_t end, int thread) {
         uint32_t ids[NEAREST_WIDE];
         const uint32_t count = leaf_ids(m->view, (uint32_t)leaf, ids);
         memset(to, 0, sizeof *to);
+        if (count == 0) continue;
         for (uint32_t i = 0; i < count; ++i) {
             corners_of(m->view, ids[i], corner[i]);
             triangle_dipole(corner[i], centre[i], normal[i]);

@@ -12,7 +12,7 @@ unset KANDELA_DEVICE KANDELA_NUM_THREADS KANDELA_CPU DESTDIR
 expect_failures=0
 [[ -x $program ]] || { echo "no program $program" >&2 && exit 1; }
 # A program that cannot use the GPU of this machine warns of that; the tests count lines of other messages.
-if [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 ]] && "$program" render gen:sphere:8 --resolution 8x8 --spp 1 -q -o warns.pfm 2>&1 | grep -q "^warning: using the CPU"; then
+if [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 ]] && "$program" render gen:sphere:8 --resolution 8x8 --spp 1 -o warns.pfm 2>&1 | grep -q "^warning: using the CPU"; then
     export KANDELA_DEVICE=cpu
 fi
 rm -f warns.pfm
