@@ -255,6 +255,25 @@ def check_bad_clients(session):
         one.close()
 
 
+def check_slow_strangers(session):
+    """Clients without a token that go on sending, a byte at a time, keep nobody out."""
+    head = f"POST /api/camera HTTP/1.1\r\nHost: 127.0.0.1:{session.port}\r\nContent-Length: 60000\r\n\r\n".encode()
+    refused = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{session.port}\r\n\r\n".encode()
+    sockets = []
+    for i in range(200):
+        sockets.append(socket.create_connection(("127.0.0.1", session.port)))
+        sockets[-1].sendall((b"G", head, refused)[i % 3])
+    for _ in range(3):
+        for one in sockets:
+            try:
+                one.sendall(b"E")
+            except OSError:
+                pass  # closed
+        assert session.ask("/api/state")[0] == 200
+    for one in sockets:
+        one.close()
+
+
 def check_render():
     """kandela render --serve writes the same file, whatever clients do, and ends."""
     picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
@@ -297,6 +316,7 @@ def main():
         check_photons(session)
         check_control(session)
         check_bad_clients(session)
+        check_slow_strangers(session)
         assert session.end() == 0
     finally:
         session.program.kill()
