@@ -235,6 +235,23 @@ def check_control(session):
     session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
 
 
+def check_pause():
+    """Time in pause counts neither against --time nor as seconds of the picture."""
+    session = Session("serve", SCENE, *SMALL, "--spp", str(1 << 20), "--time", "3")
+    try:
+        session.wait(lambda state: state["status"] == "rendering" and state["spp"] > 0)
+        session.ask("/api/control", {"action": "pause"})
+        paused = session.wait(lambda state: state["status"] == "paused")
+        time.sleep(4)
+        session.ask("/api/control", {"action": "resume"})
+        done = session.wait(lambda state: state["status"] == "done")
+        assert done["spp"] > paused["spp"], "it continues after a pause that is longer than --time"
+        assert done["seconds"] - paused["seconds"] < 4, (paused["seconds"], done["seconds"])
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
 def check_bad_clients(session):
     """Clients that are slow, die, or send what is not HTTP do no harm to others."""
     sockets = [socket.create_connection(("127.0.0.1", session.port)) for _ in range(30)]
@@ -263,13 +280,22 @@ def check_slow_strangers(session):
     for i in range(200):
         sockets.append(socket.create_connection(("127.0.0.1", session.port)))
         sockets[-1].sendall((b"G", head, refused)[i % 3])
+    stopped = threading.Event()
+
+    def drip():
+        while not stopped.wait(0.5):
+            for one in sockets:
+                try:
+                    one.sendall(b"E")
+                except OSError:
+                    pass  # closed
+
+    dripping = threading.Thread(target=drip, daemon=True)
+    dripping.start()
     for _ in range(3):
-        for one in sockets:
-            try:
-                one.sendall(b"E")
-            except OSError:
-                pass  # closed
         assert session.ask("/api/state")[0] == 200
+    stopped.set()
+    dripping.join()
     for one in sockets:
         one.close()
 
@@ -321,6 +347,7 @@ def main():
     finally:
         session.program.kill()
     check_save()
+    check_pause()
     check_lights()
     check_render()
 
