@@ -235,6 +235,20 @@ def check_control(session):
     session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
 
 
+def check_memory():
+    """--max-memory also limits pictures after a change."""
+    session = Session("serve", SCENE, *SMALL, "--max-memory", "30M")
+    try:
+        session.wait(lambda state: state["status"] == "done")
+        assert session.ask("/api/settings", {"width": 4000, "height": 4000, "spp": 1})[0] == 200
+        state = session.wait(lambda state: state["generation"] > 1 and state["status"] in ("done", "failed"))
+        assert state["status"] == "failed" and "only 31457280 are allowed" in state["error"], state["error"]
+        assert session.post("/api/settings", {"width": 48, "height": 32})["error"] == ""
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
 def check_pause():
     """Time in pause counts neither against --time nor as seconds of the picture."""
     session = Session("serve", SCENE, *SMALL, "--spp", str(1 << 20), "--time", "3")
@@ -347,6 +361,7 @@ def main():
     finally:
         session.program.kill()
     check_save()
+    check_memory()
     check_pause()
     check_lights()
     check_render()
