@@ -98,10 +98,13 @@ static render_moment moment_of(void *context, const frame *frame, const film *fi
     return (render_moment){frame, film, saving->out, saving->started, saving->look.shown.exposed};
 }
 
-static double watch_frame(void *context, const frame *frame, const film *film) {
+static double watch_frame(void *context, frame *frame, const film *film) {
     const render_watch *watch = ((const render_saving *)context)->keeping->watch;
     const render_moment now = moment_of(context, frame, film);
-    return watch->look(watch->context, &now);
+    double paused = 0;
+    const double next = watch->look(watch->context, &now, &paused);
+    if (frame->deadline > 0) frame->deadline += paused;
+    return next;
 }
 
 static bool watch_wanted(void *context) {

@@ -57,8 +57,9 @@ typedef struct render_moment {
 /* A caller that watches a rendering from the thread that renders: between parts of a pass, while
    nothing changes. Its picture is the same as without. */
 typedef struct render_watch {
-    /* Returns the time (timing_now()) of the next call. May wait. */
-    double (*look)(void *context, const render_moment *now);
+    /* Returns the time (timing_now()) of the next call. May wait, and adds the seconds that do not
+       count against options.time_seconds to *paused. */
+    double (*look)(void *context, const render_moment *now, double *paused);
     /* Returns true if `look` is to be called soon; may be called by any thread. */
     bool (*wanted)(void *context);
     /* Called after the last sample of a scene that does not move, and after each slice of the

@@ -50,8 +50,8 @@ typedef struct frame_keeper {
     void (*show)(void *context, const struct film *film);
     /* Called between parts of a pass, while nothing changes frame and film: at the time that the
        last call returned (timing_now()), and soon after `wanted` returns true, which any thread may
-       call. NULL: never. */
-    double (*watch)(void *context, const struct frame *frame, const struct film *film);
+       call. May move the frame's deadline. NULL: never. */
+    double (*watch)(void *context, struct frame *frame, const struct film *film);
     bool (*wanted)(void *context);
     /* Called after the last sample, while the integrator's data still exist; may be NULL. */
     void (*finished)(void *context, const struct frame *frame, const struct film *film);

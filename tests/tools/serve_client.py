@@ -235,6 +235,37 @@ def check_control(session):
     session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
 
 
+def check_memory():
+    """--max-memory also limits pictures after a change."""
+    session = Session("serve", SCENE, *SMALL, "--max-memory", "30M")
+    try:
+        session.wait(lambda state: state["status"] == "done")
+        assert session.ask("/api/settings", {"width": 4000, "height": 4000, "spp": 1})[0] == 200
+        state = session.wait(lambda state: state["generation"] > 1 and state["status"] in ("done", "failed"))
+        assert state["status"] == "failed" and "only 31457280 are allowed" in state["error"], state["error"]
+        assert session.post("/api/settings", {"width": 48, "height": 32})["error"] == ""
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
+def check_pause():
+    """Time in pause counts neither against --time nor as seconds of the picture."""
+    session = Session("serve", SCENE, *SMALL, "--spp", str(1 << 20), "--time", "3")
+    try:
+        session.wait(lambda state: state["status"] == "rendering" and state["spp"] > 0)
+        session.ask("/api/control", {"action": "pause"})
+        paused = session.wait(lambda state: state["status"] == "paused")
+        time.sleep(4)
+        session.ask("/api/control", {"action": "resume"})
+        done = session.wait(lambda state: state["status"] == "done")
+        assert done["spp"] > paused["spp"], "it continues after a pause that is longer than --time"
+        assert done["seconds"] - paused["seconds"] < 4, (paused["seconds"], done["seconds"])
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
 def check_bad_clients(session):
     """Clients that are slow, die, or send what is not HTTP do no harm to others."""
     sockets = [socket.create_connection(("127.0.0.1", session.port)) for _ in range(30)]
@@ -252,6 +283,34 @@ def check_bad_clients(session):
         while received.count(b"event: state") < 2:
             received += one.recv(65536)
     for one in sockets[1::2]:
+        one.close()
+
+
+def check_slow_strangers(session):
+    """Clients without a token that go on sending, a byte at a time, keep nobody out."""
+    head = f"POST /api/camera HTTP/1.1\r\nHost: 127.0.0.1:{session.port}\r\nContent-Length: 60000\r\n\r\n".encode()
+    refused = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{session.port}\r\n\r\n".encode()
+    sockets = []
+    for i in range(200):
+        sockets.append(socket.create_connection(("127.0.0.1", session.port)))
+        sockets[-1].sendall((b"G", head, refused)[i % 3])
+    stopped = threading.Event()
+
+    def drip():
+        while not stopped.wait(0.5):
+            for one in sockets:
+                try:
+                    one.sendall(b"E")
+                except OSError:
+                    pass  # closed
+
+    dripping = threading.Thread(target=drip, daemon=True)
+    dripping.start()
+    for _ in range(3):
+        assert session.ask("/api/state")[0] == 200
+    stopped.set()
+    dripping.join()
+    for one in sockets:
         one.close()
 
 
@@ -297,10 +356,13 @@ def main():
         check_photons(session)
         check_control(session)
         check_bad_clients(session)
+        check_slow_strangers(session)
         assert session.end() == 0
     finally:
         session.program.kill()
     check_save()
+    check_memory()
+    check_pause()
     check_lights()
     check_render()
 

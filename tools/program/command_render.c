@@ -409,6 +409,7 @@ static kd_status serve(rendering *work) {
     const live_request request = {.address = work->values.serve,
                                   .name = work->path,
                                   .options = &work->values.render,
+                                  .max_memory = work->values.max_memory,
                                   .stays = work->stays,
                                   .save = write_unfinished,
                                   .files = outputs->items,

@@ -3,6 +3,7 @@
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/system/process.h"
+#include "render/api/plan.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/serve/live_session.h"
 #include <stdio.h>
@@ -148,15 +149,25 @@ static kd_render_options preview_options(const kd_render_options *full, double f
     return options;
 }
 
+/* Fits the options of a picture into the memory that the user allows. */
+static kd_status fit(const live_session *live, kd_render_options *options) {
+    render_plan plan;
+    if (live->request.max_memory == 0) return KD_OK;
+    const scene_view view = scene_get_view(live->scene);
+    render_resolve_integrator(options, live->scene);
+    return render_plan_fit(&plan, &view, options, live->request.max_memory);
+}
+
 static void preview(live_session *live, const render_keeping *keeping, job_control *job) {
     const double start = timing_now();
-    const kd_render_options options = preview_options(&live->options, live->shrink);
+    kd_render_options options = preview_options(&live->options, live->shrink);
     render_result result;
     render_keeping alone;
     memset(&alone, 0, sizeof alone);
     alone.comm = keeping->comm;
     alone.kept = keeping->kept;
-    const kd_status status = render_run_kept(&result, live->scene, &options, &alone, job);
+    kd_status status = fit(live, &options);
+    if (status == KD_OK) status = render_run_kept(&result, live->scene, &options, &alone, job);
     if (status == KD_OK) live_show_preview(live, &result);
     status_clear();
     if (status == KD_OK || status == KD_INTERRUPTED) render_close(&result);
@@ -245,17 +256,20 @@ static bool is_restarted(live_session *live) {
 static kd_status render_one(live_session *live, render_result *out, render_keeping *keeping,
                             job_control *job, bool *again) {
     const bool first = live->state.generation <= 1;
+    kd_render_options options = live->options;
     kd_status status = KD_OK;
     *again = false;
     log_mute(true);                      /* what a preview would say, the whole picture says */
     if (!first) keeping->resume = false; /* a state belongs to one camera */
     if (!first)
-        status = render_resolve_instances(live->scene, &live->options, 0, RENDER_INSTANCING_AUTO);
+        status = render_resolve_instances(live->scene, &options, live->request.max_memory,
+                                          RENDER_INSTANCING_AUTO);
+    if (status == KD_OK && !first) status = fit(live, &options);
     if (status == KD_OK && (!first || live->request.stays)) preview(live, keeping, job);
     log_mute(!first); /* warnings are the same as before */
     const bool superseded = is_restarted(live);
     if (status == KD_OK && !superseded)
-        status = render_run_kept(out, live->scene, &live->options, keeping, job);
+        status = render_run_kept(out, live->scene, &options, keeping, job);
     log_mute(false);
     if (live->request.interrupted()) return superseded ? KD_INTERRUPTED : status;
     if (superseded || live_drops(live)) {

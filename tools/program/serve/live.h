@@ -11,6 +11,7 @@ typedef struct live_request {
     const char *address; /* "ADDRESS:PORT"; NULL: 127.0.0.1 and LIVE_PORT, or a free port */
     const char *name;    /* of the scene */
     const kd_render_options *options; /* as far as they are known before the scene is loaded */
+    uint64_t max_memory;              /* of each picture, in bytes; 0: no limit */
     bool stays;                       /* after the last sample, until interrupted */
     /* Writes the picture to the files that the user named at the start. */
     kd_status (*save)(void *context, const render_result *so_far);

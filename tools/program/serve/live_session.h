@@ -112,7 +112,7 @@ struct live_session {
 };
 
 /* live_watch.c */
-double live_look(void *context, const render_moment *now);
+double live_look(void *context, const render_moment *now, double *paused);
 bool live_wanted(void *context);
 void live_finished(void *context, const render_moment *now);
 bool live_drops(void *context);

@@ -383,7 +383,7 @@ static double quiet_seconds(double taken) {
     return seconds < QUIET_MIN ? QUIET_MIN : seconds > QUIET_MAX ? QUIET_MAX : seconds;
 }
 
-double live_look(void *context, const render_moment *now) {
+double live_look(void *context, const render_moment *now, double *paused) {
     live_session *of = (live_session *)context;
     const double start = timing_now();
     atomic_store(&of->attention, false);
@@ -406,7 +406,10 @@ double live_look(void *context, const render_moment *now) {
     if (is_paused(of)) {
         take_picture(of, now);
         set_status(of, LIVE_PAUSED);
+        const double since = timing_now();
         wait_while(of, now, false);
+        *paused = timing_now() - since;
+        of->began += *paused; /* from which the state's seconds count */
         set_status(of, LIVE_RENDERING);
     }
     return viewed ? of->looked : timing_now() + ACTIVE_SECONDS;

@@ -1,10 +1,15 @@
 /* The plug-in kandela-serve.so, the only file that uses libmicrohttpd: a thread for each
-   connection, so that a slow client delays only itself. */
+   connection, so that a slow client delays only itself.
+   Idea: a connection is a stranger's until the program has answered a request with its token. Only
+         SERVE_STRANGERS_MAX of these exist at a time: a further one closes the oldest. Therefore
+         strangers, however slowly they send, leave connections for those who have a token. */
 #include "tools/program/serve/serve_http.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +17,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A connection, in the list of strangers as long as it is one of them. */
+typedef struct peer {
+    int socket; /* a duplicate, because the library may close its own before it says so */
+    bool listed;
+    struct peer *older, *newer;
+} peer;
+
 typedef struct server {
     const serve_handler *handler;
     struct MHD_Daemon *daemon;
+    pthread_mutex_t lock;
+    /* below: guarded by `lock` */
+    peer *oldest, *newest; /* strangers */
+    int strangers;         /* in the list */
 } server;
 
 /* The body of a request that arrives in parts. */
@@ -28,6 +44,67 @@ typedef struct streaming {
     const serve_handler *handler;
     void *stream;
 } streaming;
+
+/* --- strangers -------------------------------------------------------------------------------- */
+
+/* With the lock. */
+static void list_peer(server *to, peer *one) {
+    one->older = to->newest;
+    one->newer = NULL;
+    *(to->newest ? &to->newest->newer : &to->oldest) = one;
+    to->newest = one;
+    one->listed = true;
+    ++to->strangers;
+}
+
+/* With the lock. Does nothing if it is not in the list. */
+static void unlist_peer(server *to, peer *one) {
+    if (!one->listed) return;
+    *(one->older ? &one->older->newer : &to->oldest) = one->newer;
+    *(one->newer ? &one->newer->older : &to->newest) = one->older;
+    one->listed = false;
+    --to->strangers;
+}
+
+/* A connection begins or ends. */
+static void notify(void *context, struct MHD_Connection *connection, void **owned,
+                   enum MHD_ConnectionNotificationCode what) {
+    server *to = (server *)context;
+    pthread_mutex_lock(&to->lock);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED && *owned) {
+        peer *closed = (peer *)*owned;
+        unlist_peer(to, closed);
+        close(closed->socket);
+        free(closed);
+        *owned = NULL;
+    }
+    peer *made = what == MHD_CONNECTION_NOTIFY_STARTED ? (peer *)calloc(1, sizeof *made) : NULL;
+    if (made) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        made->socket = fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0);
+        list_peer(to, made);
+        *owned = made;
+    }
+    while (to->strangers > SERVE_STRANGERS_MAX) {
+        shutdown(to->oldest->socket, SHUT_RDWR); /* its thread closes it */
+        unlist_peer(to, to->oldest);
+    }
+    pthread_mutex_unlock(&to->lock);
+}
+
+/* Takes a connection from the list of strangers, or puts it there. */
+static void set_stranger(server *to, struct MHD_Connection *connection, bool stranger) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    peer *one = info ? (peer *)info->socket_context : NULL;
+    pthread_mutex_lock(&to->lock);
+    if (one && !stranger) unlist_peer(to, one);
+    if (one && stranger && !one->listed) list_peer(to, one);
+    pthread_mutex_unlock(&to->lock);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static const char *argument_of(void *connection, const char *name) {
     return MHD_lookup_connection_value((struct MHD_Connection *)connection, MHD_GET_ARGUMENT_KIND,
@@ -113,6 +190,8 @@ static enum MHD_Result refuse_body(const server *to, struct MHD_Connection *conn
     return send_answer(to, connection, &answer);
 }
 
+/* --- requests --------------------------------------------------------------------------------- */
+
 /* The first call for a request: its headers have arrived. */
 static enum MHD_Result begin(const server *to, struct MHD_Connection *connection, void **state) {
     const char *length = header_of(connection, "Content-Length");
@@ -135,7 +214,7 @@ static enum MHD_Result take_part(arriving *to, const char *part, size_t bytes) {
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *part,
                               size_t *part_bytes, void **state) {
-    const server *to = (const server *)context;
+    server *to = (server *)context;
     (void)version;
     if (!*state) return begin(to, connection, state);
     arriving *body = (arriving *)*state;
@@ -155,7 +234,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                                    .argument = argument_of,
                                    .connection = connection};
     serve_answer answer = {.code = MHD_HTTP_INTERNAL_SERVER_ERROR};
+    set_stranger(to, connection, false); /* while the program may be at work for it */
     to->handler->answer(to->handler->context, &request, &answer);
+    if (answer.code == MHD_HTTP_FORBIDDEN) set_stranger(to, connection, true);
     return send_answer(to, connection, &answer);
 }
 
@@ -170,6 +251,8 @@ static void complete(void *context, struct MHD_Connection *connection, void **st
     free(body);
     *state = NULL;
 }
+
+/* --- the server ------------------------------------------------------------------------------- */
 
 /* Messages about misbehaving clients are of no use to the user. */
 static void drop_message(void *context, const char *format, va_list arguments) {
@@ -200,13 +283,13 @@ static struct MHD_Daemon *start(server *to, const any_address *at) {
     const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
                            MHD_USE_ERROR_LOG |
                            (at->whole.sa_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0);
-    return MHD_start_daemon(flags, 0, NULL, NULL, handle, to, MHD_OPTION_EXTERNAL_LOGGER,
-                            drop_message, NULL, MHD_OPTION_SOCK_ADDR, &at->whole,
-                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVE_CONNECTIONS_MAX,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVE_IDLE_SECONDS,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
-                            MHD_OPTION_THREAD_STACK_SIZE, (size_t)(512 * 1024),
-                            MHD_OPTION_NOTIFY_COMPLETED, complete, NULL, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, to, MHD_OPTION_EXTERNAL_LOGGER, drop_message, NULL,
+        MHD_OPTION_SOCK_ADDR, &at->whole, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)SERVE_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)SERVE_IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)(512 * 1024), MHD_OPTION_NOTIFY_COMPLETED, complete,
+        NULL, MHD_OPTION_NOTIFY_CONNECTION, notify, to, MHD_OPTION_END);
 }
 
 static void *open_server(const serve_handler *handler, const char *address, uint16_t port,
@@ -219,11 +302,13 @@ static void *open_server(const serve_handler *handler, const char *address, uint
     server *made = (server *)calloc(1, sizeof *made);
     if (made) {
         made->handler = handler;
+        pthread_mutex_init(&made->lock, NULL);
         errno = 0;
         made->daemon = start(made, &at);
     }
     if (!made || !made->daemon) {
         snprintf(reason, SERVE_REASON, "%s", strerror(errno ? errno : ENOMEM));
+        if (made) pthread_mutex_destroy(&made->lock);
         free(made);
         return NULL;
     }
@@ -235,6 +320,7 @@ static void *open_server(const serve_handler *handler, const char *address, uint
 static void close_server(void *owned) {
     server *closed = (server *)owned;
     MHD_stop_daemon(closed->daemon);
+    pthread_mutex_destroy(&closed->lock);
     free(closed);
 }
 

@@ -14,6 +14,7 @@ enum { SERVE_VERSION = 1 };
 enum {
     SERVE_BODY_MAX = 1 << 16,    /* bytes of a request's body */
     SERVE_CONNECTIONS_MAX = 128, /* at a time; further ones are closed */
+    SERVE_STRANGERS_MAX = 64,    /* of these without a token; a further one closes the oldest */
     SERVE_IDLE_SECONDS = 30,     /* after which a silent connection is closed */
     SERVE_REASON = 256,          /* bytes of a message */
     SERVE_FOLDER = 64            /* bytes of a temporary folder's path */
