@@ -59,6 +59,13 @@ static void test_choices(void **context) {
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "path"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"integrator\": \"path\"}", "path"},
         {"\"made\": {}", ", \"render\": {\"integrator\": \"vcm\"}", "vcm"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"final_gather\": 2}", "photon"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"batches\": 2}", "photon"},
+        {"\"made\": {}", ", \"render\": {\"estimator\": \"fixed\"}", "photon"},
+        {"\"made\": {}", ", \"render\": {\"media\": \"beams\"}", "photon"},
+        {"\"made\": {}", ", \"render\": {\"ranks_maps\": \"apart\"}", "photon"},
+        {"\"made\": {}", ", \"render\": {\"ranks_maps\": \"whole\"}", "path"},
+        {"\"made\": {}", ", \"render\": {\"integrator\": \"path\", \"final_gather\": 2}", "path"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         kd_render_options options;
@@ -69,6 +76,16 @@ static void test_choices(void **context) {
                      cases[i].chosen);
         scene_close(made);
     }
+}
+
+static void test_photon_map(void **context) {
+    (void)context;
+    kd_render_options options;
+    scene *made = room(&options, "\"made\": {\"kind\": \"glass\"}", "");
+    options.photon_map = "photons.kdp";
+    render_resolve_integrator(&options, made);
+    assert_string_equal(options.integrator, "photon");
+    scene_close(made);
 }
 
 /* A bare mesh has the ground of its look, which vcm does not show. */
@@ -122,6 +139,7 @@ static void test_rendering(void **context) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_photon_map),
         cmocka_unit_test(test_bare_mesh),
         cmocka_unit_test(test_rendering),
     };
