@@ -59,8 +59,13 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
     /* caustics that path does not find, or hardly ever */
     const bool omitted =
         (traits.points || traits.tiny) && (traits.mirrors || traits.glass) && traits.receives;
-    const char *reason = lenses || omitted ? unsuited(scene, &view, &traits, options)
-                                           : "no surface is glass, a mirror or smooth metal";
+    const char *reason = NULL;
+    if (!lenses && !omitted)
+        reason = "no surface is glass, a mirror or smooth metal";
+    else if (!omitted && !scene_lenses_matter(&view))
+        reason = "glass, mirrors and smooth metal meet little of the light";
+    else
+        reason = unsuited(scene, &view, &traits, options);
     strcpy(options->integrator, reason ? "path" : "vcm");
     if (!reason)
         reason = lenses ? "some surfaces are glass, mirrors or smooth metal"
