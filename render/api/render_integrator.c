@@ -47,10 +47,10 @@ static const char *photon_option(const kd_render_options *options) {
 
 void render_resolve_integrator(kd_render_options *options, const scene *scene) {
     if (!name_is_auto(options->integrator)) return;
-    const char *asked = photon_option(options);
-    if (asked) {
+    const char *chosen = photon_option(options);
+    if (chosen) {
         strcpy(options->integrator, "photon");
-        log_message(LOG_INFO, "integrator photon: --%s is an option of photon mapping", asked);
+        log_message(LOG_INFO, "integrator photon: --%s is an option of photon mapping", chosen);
         return;
     }
     const scene_view view = scene_get_view(scene);
