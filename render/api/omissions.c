@@ -12,9 +12,6 @@
 
 static const double cut_share = 0.005; /* fraction of the emitted power that is worth a warning */
 
-/* Metal of at most this roughness casts light that is noisy by path tracing. */
-static const float lens_roughness = 0.4f;
-
 /* Fraction of the diffusely reflected light that a small light receives, seen from far. */
 static const double small_share = 0.03;
 /* The same of lamps so small that even weak mirrors, such as polish, cast noisy light. */
@@ -44,28 +41,6 @@ static bool material_is_glossy(const material *made, const principled *layers) {
     const bool mixed = made->kind == MATERIAL_PLASTIC || made->kind == MATERIAL_PRINCIPLED;
     return mixed && (made->metallic > 0.5f ||
                      (made->kind == MATERIAL_PRINCIPLED && layers->transmission > 0.5f));
-}
-
-/* Returns true if the material is glass, a mirror, or metal that is smooth or nearly so. */
-static bool material_is_lens(const material *made, const principled *layers) {
-    const bool layered = made->kind == MATERIAL_PRINCIPLED;
-    const bool metal = made->kind == MATERIAL_CONDUCTOR ||
-                       ((layered || made->kind == MATERIAL_PLASTIC) && made->metallic > 0.5f);
-    return made->kind == MATERIAL_MIRROR || made->kind == MATERIAL_GLASS ||
-           (layered && layers->transmission > 0.5f) || (metal && made->roughness <= lens_roughness);
-}
-
-bool scene_has_lenses(const scene_view *scene) {
-    const uint32_t *kinds = scene->mesh.triangle_materials;
-    bool any = false;
-    for (uint32_t i = 0; i < scene->material_count && !any; ++i)
-        any = material_is_lens(scene->materials + i, scene->layers ? scene->layers + i : NULL);
-    for (uint32_t i = 0; any && i < scene->mesh.stored_count; ++i) {
-        const uint32_t kind = kinds ? kinds[i] : 0;
-        if (material_is_lens(scene->materials + kind, scene->layers ? scene->layers + kind : NULL))
-            return true;
-    }
-    return false;
 }
 
 /* Returns true if the environment's light comes from a small solid angle, such as that of the sun:

@@ -32,16 +32,40 @@ static const char *unsuited(const scene *scene, const scene_view *view, const sc
     return integrator_vcm.refuses(view);
 }
 
+/* Returns an option, other than its default, that `photon` supports, but neither `path` nor `vcm`;
+   NULL: none. */
+static const char *photon_option(const kd_render_options *options) {
+    kd_render_options defaults;
+    kd_render_options_default(&defaults);
+    if (options->photon_map) return "photon-map";
+    if (options->final_gather != defaults.final_gather) return "final-gather";
+    if (options->batches != defaults.batches) return "batches";
+    if (strcmp(options->estimator, defaults.estimator) != 0) return "estimator";
+    if (strcmp(options->media, defaults.media) != 0) return "media";
+    return rank_maps_distributed(options->maps) ? "ranks-maps" : NULL;
+}
+
 void render_resolve_integrator(kd_render_options *options, const scene *scene) {
     if (!name_is_auto(options->integrator)) return;
+    const char *chosen = photon_option(options);
+    if (chosen) {
+        strcpy(options->integrator, "photon");
+        log_message(LOG_INFO, "integrator photon: --%s is an option of photon mapping", chosen);
+        return;
+    }
     const scene_view view = scene_get_view(scene);
     const scene_traits traits = scene_traits_of(&view);
     const bool lenses = scene_has_lenses(&view);
     /* caustics that path does not find, or hardly ever */
     const bool omitted =
         (traits.points || traits.tiny) && (traits.mirrors || traits.glass) && traits.receives;
-    const char *reason = lenses || omitted ? unsuited(scene, &view, &traits, options)
-                                           : "no surface is glass, a mirror or smooth metal";
+    const char *reason = NULL;
+    if (!lenses && !omitted)
+        reason = "no surface is glass, a mirror or smooth metal";
+    else if (!omitted && !scene_lenses_matter(&view))
+        reason = "glass, mirrors and smooth metal meet little of the light";
+    else
+        reason = unsuited(scene, &view, &traits, options);
     strcpy(options->integrator, reason ? "path" : "vcm");
     if (!reason)
         reason = lenses ? "some surfaces are glass, mirrors or smooth metal"

@@ -63,7 +63,7 @@ static const char *switch_choice(int index) {
 const option_row render_method_rows[] = {
     {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "auto", DAILY,
      .choice = integrator_choice, .replaced = integrator_replaced,
-     .help = "rendering method; auto: vcm for scenes with glass or mirrors, else path"},
+     .help = "method; auto: vcm for glass and mirrors, photon for its options, else path"},
     {OPTION("channel", OPTION_NAME, channel), .argument = "NAME", .initial = "normals",
      .choice = debug_channel_name, .help = "quantity shown by the integrator debug"},
     {OPTION("spp", OPTION_INT32, spp), .argument = "N", .initial = "64", .minimum = 1,
@@ -121,7 +121,7 @@ const option_row render_photon_rows[] = {
      .maximum = 1,
      .help = "sppm, vcm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
-     .maximum = FINAL_GATHER_MAX, DAILY, .help = "rays per visible point; 0: direct visualisation"},
+     .maximum = FINAL_GATHER_MAX, .help = "rays per visible point; 0: direct visualisation"},
     END};
 
 const option_row render_picture_rows[] = {

@@ -72,7 +72,7 @@ expect_true "one pass resumed to two: $sum W, not $(figure cut) W" test "$sum" =
 # Caustics of lights without size.
 bulb='"lights": [{"kind": "point", "position": [0, 2, 0], "power": 10}]'
 sun='"lights": [{"kind": "directional", "irradiance": 1}]'
-panel='"lights": [{"kind": "area", "corner": [-0.5, 2, 0.5], "edge_u": [1, 0, 0], "edge_v": [0, 0, -1], "power": 10}]'
+panel='"lights": [{"kind": "area", "corner": [-0.5, 2, 0.5], "edge_u": [0, 0, -1], "edge_v": [1, 0, 0], "power": 10}]'
 said='integrator path omits the caustics of point, spot and directional lights'
 for material in '"kind": "glass"' '"kind": "mirror"' '"kind": "conductor"' '"kind": "plastic"' \
     '"kind": "principled", "roughness": 0.5, "coat": 1'; do
