@@ -149,6 +149,7 @@ def check_access(session):
 def check_camera(session):
     state = session.wait(lambda state: state["status"] == "done")
     first = check_same(session)
+    assert state["crop"] == [0, 0, 48, 32], "all of the picture"
     views = {view["name"]: view["camera"] for view in state["views"]}
     assert views["scene"] == state["camera"] and views["top"]["eye"][1] > views["front"]["eye"][1]
     eye = [value + 0.25 for value in state["camera"]["eye"]]
@@ -236,6 +237,26 @@ def check_control(session):
     assert session.state()["spp"] == paused["spp"]
     session.ask("/api/control", {"action": "resume"})
     session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
+
+
+def check_two_hosts(session):
+    with socket.create_connection(("127.0.0.1", session.port)) as one:
+        one.settimeout(PATIENCE)
+        one.sendall(f"GET /api/state?token={session.owner} HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: example.org\r\n\r\n".encode())
+        assert one.recv(12) == b"HTTP/1.1 400"
+
+
+def check_crop():
+    """Pictures and pixels of a crop count from its corner, which the state names."""
+    session = Session("serve", SCENE, *SMALL, "--crop", "8,4,20,16")
+    try:
+        state = session.wait(lambda state: state["status"] == "done")
+        assert (state["width"], state["height"], state["crop"]) == (48, 32, [8, 4, 20, 16])
+        check_same(session, "--crop", "8,4,20,16")
+        assert session.ask("/api/pixel?x=11&y=11")[0] == 200 and session.ask("/api/pixel?x=12&y=0")[0] == 400
+        assert session.end() == 0
+    finally:
+        session.program.kill()
 
 
 def check_motion():
@@ -379,6 +400,7 @@ def main():
     try:
         check_camera(session)
         check_access(session)
+        check_two_hosts(session)
         check_scene(session)
         check_photons(session)
         check_control(session)
@@ -389,6 +411,7 @@ def main():
         session.program.kill()
     check_save()
     check_motion()
+    check_crop()
     check_memory()
     check_pause()
     check_lights()
