@@ -9,9 +9,10 @@
 #include <string.h>
 
 static void read_camera(const char *text, size_t count) {
+    const double origin[3] = {0, 0, 0};
     const live_camera before = {.eye = {0, 0, 5}, .up = {0, 1, 0}, .fov = 40};
     live_camera camera = before;
-    if (live_camera_read(&camera, text, count) != KD_OK) {
+    if (live_camera_read(&camera, origin, text, count) != KD_OK) {
         FUZZ_REQUIRE(kd_last_error()[0] && memcmp(&camera, &before, sizeof camera) == 0);
         return;
     }

@@ -78,9 +78,9 @@ class Session:
         return self.program.wait(timeout=PATIENCE)
 
 
-def render(*arguments):
+def render(*arguments, scene=SCENE):
     """Return the size and the values of a picture that is rendered without a live view."""
-    subprocess.run([PROGRAM, "render", SCENE, *SMALL, *arguments, "-o", "direct.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([PROGRAM, "render", scene, *SMALL, *arguments, "-o", "direct.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
     with open("direct.pfm", "rb") as file:
         content = file.read()
     kind, size, scale = content.split(b"\n", 3)[:3]
@@ -95,8 +95,8 @@ def half(value):
     return struct.unpack("<e", struct.pack("<e", value))[0]
 
 
-def check_same(session, *arguments):
-    width, height, values = render(*arguments)
+def check_same(session, *arguments, scene=SCENE):
+    width, height, values = render(*arguments, scene=scene)
     seen = session.picture()
     assert seen[:3] == (width, height, 3)
     assert seen[3] == tuple(map(half, values)), "the picture is that of kandela render"
@@ -126,6 +126,9 @@ def check_access(session):
         ("/api/camera", {"eye": "here"}),
         ("/api/camera", {"eye": [1e39, 0, 0]}),
         ("/api/camera", {"up": [0, 0, 0]}),
+        ("/api/camera", {"up": [1e-200, 0, 0]}),
+        ("/api/camera", {"eye": [1, 2, 3], "look_at": [1, 2, 3 + 1e-12]}),
+        ("/api/camera", {"eye": [-3e38, 0, 0], "look_at": [3e38, 0, 0]}),
         ("/api/camera", {"fov": 0}),
         ("/api/camera", {"colour": 1}),
         ("/api/settings", {"spp": 0}),
@@ -146,6 +149,7 @@ def check_access(session):
 def check_camera(session):
     state = session.wait(lambda state: state["status"] == "done")
     first = check_same(session)
+    assert state["crop"] == [0, 0, 48, 32], "all of the picture"
     views = {view["name"]: view["camera"] for view in state["views"]}
     assert views["scene"] == state["camera"] and views["top"]["eye"][1] > views["front"]["eye"][1]
     eye = [value + 0.25 for value in state["camera"]["eye"]]
@@ -233,6 +237,50 @@ def check_control(session):
     assert session.state()["spp"] == paused["spp"]
     session.ask("/api/control", {"action": "resume"})
     session.wait(lambda state: state["status"] == "rendering" and state["spp"] > paused["spp"])
+
+
+def check_two_hosts(session):
+    with socket.create_connection(("127.0.0.1", session.port)) as one:
+        one.settimeout(PATIENCE)
+        one.sendall(f"GET /api/state?token={session.owner} HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: example.org\r\n\r\n".encode())
+        assert one.recv(12) == b"HTTP/1.1 400"
+
+
+def check_crop():
+    """Pictures and pixels of a crop count from its corner, which the state names."""
+    session = Session("serve", SCENE, *SMALL, "--crop", "8,4,20,16")
+    try:
+        state = session.wait(lambda state: state["status"] == "done")
+        assert (state["width"], state["height"], state["crop"]) == (48, 32, [8, 4, 20, 16])
+        check_same(session, "--crop", "8,4,20,16")
+        assert session.ask("/api/pixel?x=11&y=11")[0] == 200 and session.ask("/api/pixel?x=12&y=0")[0] == 400
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
+def check_motion():
+    """A change of the camera leaves its movement in what it does not change."""
+    keys = [{"frame": 1, "eye": [0, 1, 4]}, {"frame": 2, "eye": [1, 1, 4]}]
+    with open("motion.json", "w", encoding="utf-8") as file:
+        meshes = [{"quad": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]], "material": {"emission": [1, 2, 3]}}]
+        json.dump({"kandela": 1, "meshes": meshes, "camera": {"look_at": [0, 0.5, 0], "keys": keys}}, file)
+    for integrator in ("path", "vcm"):
+        options = ["--shutter", "1", "--integrator", integrator, "--passes", "4", "--photons", "1000"]
+        session = Session("serve", "motion.json", *SMALL, *options)
+        try:
+            state = session.wait(lambda state: state["status"] == "done")
+            assert state["camera"]["eye"] == [0, 1, 4], "that at which the shutter opens"
+            first = check_same(session, *options, scene="motion.json")
+            session.post("/api/camera", {})
+            assert session.picture()[3] == first
+            session.post("/api/camera", {"fov": 45})
+            assert check_same(session, *options, "--fov", "45", scene="motion.json") != first
+            session.post("/api/camera", {"eye": [0, 1.5, 4]})
+            check_same(session, *options, "--fov", "45", "--eye", "0,1.5,4", scene="motion.json")
+            assert session.end() == 0
+        finally:
+            session.program.kill()
 
 
 def check_memory():
@@ -352,6 +400,7 @@ def main():
     try:
         check_camera(session)
         check_access(session)
+        check_two_hosts(session)
         check_scene(session)
         check_photons(session)
         check_control(session)
@@ -361,6 +410,8 @@ def main():
     finally:
         session.program.kill()
     check_save()
+    check_motion()
+    check_crop()
     check_memory()
     check_pause()
     check_lights()

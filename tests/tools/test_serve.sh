@@ -11,6 +11,10 @@ expect_exit 2 "$program" render box.obj --serve --frames 1-2 -o '#.png'
 expect_says err "the live view shows one picture by one device"
 expect_exit 2 "$program" serve box.obj --stats out.json
 expect_says err "unknown option --stats"
+expect_exit 2 "$program" serve box.obj -o box.png --save-every 1
+expect_says err "unknown option --save-every"
+expect_exit 2 "$program" serve box.obj -o box.png --resume
+expect_says err "unknown option --resume"
 KANDELA_SERVE=$PWD/absent.so expect_exit 5 "$program" serve box.obj
 expect_says err "cannot load the plug-in of the live view"
 

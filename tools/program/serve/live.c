@@ -219,9 +219,9 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     live_say_changed(live);
     pthread_mutex_unlock(&live->lock);
     if (moved) {
-        camera view = scene_camera(live->scene);
-        live_camera_apply(&view, &to, scene_origin(live->scene));
-        scene_set_camera(live->scene, &view);
+        camera ends[2] = {scene_camera(live->scene), scene_camera_end(live->scene)};
+        live_camera_apply(ends, &to, scene_origin(live->scene));
+        scene_set_cameras(live->scene, &ends[0], &ends[1]);
     }
     live->began = timing_now();
     live->looked = 0;

@@ -332,7 +332,8 @@ static void post_camera(live_session *live, const serve_request *request, serve_
     if (!is_prepared(live, out)) return;
     pthread_mutex_lock(&live->lock);
     live_camera camera = live->has_camera ? live->next_camera : live->state.camera;
-    const kd_status status = live_camera_read(&camera, request->body, request->body_bytes);
+    const kd_status status =
+        live_camera_read(&camera, scene_origin(live->scene), request->body, request->body_bytes);
     if (status == KD_OK) {
         live->next_camera = live->state.camera = camera;
         live->has_camera = true;

@@ -24,20 +24,41 @@ live_camera live_camera_of(const camera *view, const double origin[3]) {
     return made;
 }
 
-void live_camera_apply(camera *view, const live_camera *camera, const double origin[3]) {
-    const live_camera before = live_camera_of(view, origin);
-    const vec3 eye = origin_to_local(origin, camera->eye);
-    const vec3 look_at = origin_to_local(origin, camera->look_at);
+static bool differs(const double a[3], const double b[3]) {
+    return a[0] != b[0] || a[1] != b[1] || a[2] != b[2];
+}
+
+/* Gives `view` what differs between `before` and `to`. */
+static void change(camera *view, const live_camera *before, const live_camera *to,
+                   const double origin[3]) {
+    const live_camera own = live_camera_of(view, origin);
+    const vec3 eye = origin_to_local(origin, to->eye);
+    const vec3 look_at = origin_to_local(origin, to->look_at);
+    const bool moved = differs(before->eye, to->eye);
+    const bool turned = differs(before->look_at, to->look_at);
+    const bool rolled = differs(before->up, to->up);
     for (int i = 0; i < 3; ++i) { /* the others keep bits that they would lose far from 0 */
-        if (camera->eye[i] != before.eye[i]) vec3_set_axis(&view->eye, i, vec3_axis(eye, i));
-        if (camera->look_at[i] != before.look_at[i])
+        if (moved && to->eye[i] != own.eye[i]) vec3_set_axis(&view->eye, i, vec3_axis(eye, i));
+        if (turned && to->look_at[i] != own.look_at[i])
             vec3_set_axis(&view->look_at, i, vec3_axis(look_at, i));
-        vec3_set_axis(&view->up, i, (float)camera->up[i]);
+        if (rolled) vec3_set_axis(&view->up, i, (float)to->up[i]);
     }
-    view->fov_degrees = (float)camera->fov;
-    view->lens_radius = (float)camera->lens_radius;
-    view->focus_distance = (float)camera->focus_distance;
-    view->tall = (float)camera->orthographic;
+    if (to->fov != before->fov) view->fov_degrees = (float)to->fov;
+    if (to->lens_radius != before->lens_radius) view->lens_radius = (float)to->lens_radius;
+    if (to->focus_distance != before->focus_distance)
+        view->focus_distance = (float)to->focus_distance;
+    if (to->orthographic != before->orthographic) view->tall = (float)to->orthographic;
+}
+
+static bool is_whole(const camera *view) {
+    const vec3 direction = vec3_normalize(vec3_sub(view->look_at, view->eye));
+    return !vec3_is_zero(vec3_cross(direction, vec3_normalize(view->up)));
+}
+
+void live_camera_apply(camera ends[2], const live_camera *to, const double origin[3]) {
+    const live_camera before = live_camera_of(&ends[0], origin);
+    for (int i = 0; i < 2; ++i) change(&ends[i], &before, to, origin);
+    if (!is_whole(&ends[1])) ends[1] = ends[0];
 }
 
 typedef struct camera_key {
@@ -90,28 +111,30 @@ static kd_status read_key(live_camera *to, const cJSON *item) {
     return KD_OK;
 }
 
-static kd_status check_camera(const live_camera *camera) {
-    double direction[3], cross = 0;
-    for (int i = 0; i < 3; ++i) direction[i] = camera->look_at[i] - camera->eye[i];
-    for (int i = 0; i < 3; ++i) {
-        const int j = (i + 1) % 3, k = (i + 2) % 3;
-        cross += fabs(direction[j] * camera->up[k] - direction[k] * camera->up[j]);
-    }
-    KD_REQUIRE(direction[0] != 0 || direction[1] != 0 || direction[2] != 0, KD_ERROR_INPUT,
+/* As rounded to the camera that renders. */
+static kd_status check_camera(const live_camera *camera, const double origin[3]) {
+    const vec3 eye = origin_to_local(origin, camera->eye);
+    const vec3 look_at = origin_to_local(origin, camera->look_at);
+    const vec3 up = vec3_make((float)camera->up[0], (float)camera->up[1], (float)camera->up[2]);
+    const vec3 direction = vec3_sub(look_at, eye);
+    KD_REQUIRE(!vec3_is_zero(direction), KD_ERROR_INPUT,
                "`look_at` must not be the same point as `eye`");
-    KD_REQUIRE(cross > 0, KD_ERROR_INPUT,
-               "`up` must not be 0 or parallel to the viewing direction");
+    KD_REQUIRE(vec3_is_finite(direction), KD_ERROR_INPUT,
+               "`look_at` must not be farther than 3e38 from `eye`");
+    KD_REQUIRE(!vec3_is_zero(vec3_cross(vec3_normalize(direction), vec3_normalize(up))),
+               KD_ERROR_INPUT, "`up` must not be 0 or parallel to the viewing direction");
     return KD_OK;
 }
 
-kd_status live_camera_read(live_camera *camera, const char *text, size_t bytes) {
+kd_status live_camera_read(live_camera *camera, const double origin[3], const char *text,
+                           size_t bytes) {
     live_camera changed = *camera;
     cJSON *root = NULL;
     const cJSON *item = NULL;
     KD_TRY(parse(&root, text, bytes));
     kd_status status = KD_OK;
     cJSON_ArrayForEach(item, root) KD_TRY_GOTO(read_key(&changed, item));
-    KD_TRY_GOTO(check_camera(&changed));
+    KD_TRY_GOTO(check_camera(&changed, origin));
     *camera = changed;
 done:
     cJSON_Delete(root);

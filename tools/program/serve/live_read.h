@@ -12,12 +12,14 @@ typedef struct live_camera {
 } live_camera;
 
 live_camera live_camera_of(const camera *view, const double origin[3]);
-/* Sets the fields of `view` that differ from `camera`. */
-void live_camera_apply(camera *view, const live_camera *camera, const double origin[3]);
+/* Sets the fields of the cameras at both ends of the exposure in which `to` differs from the first
+   one. The others stay, and so does a movement of the camera in them. */
+void live_camera_apply(camera ends[2], const live_camera *to, const double origin[3]);
 
 /* Changes the fields that the JSON object sets. KD_ERROR_INPUT says what is wrong, and leaves
  *camera unchanged. */
-kd_status live_camera_read(live_camera *camera, const char *text, size_t bytes);
+kd_status live_camera_read(live_camera *camera, const double origin[3], const char *text,
+                           size_t bytes);
 /* Sets the options that the JSON object names, which must be settings. KD_ERROR_INPUT or
    KD_ERROR_USAGE says what is wrong, and leaves *options unchanged. */
 kd_status live_settings_read(kd_render_options *options, const char *text, size_t bytes);

@@ -113,6 +113,15 @@ static void add_lists(cJSON *root, const live_session *live) {
         cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
 }
 
+/* The part of the picture that is rendered, from its left and upper edge: [0, 0, width, height] is
+   all of it. */
+static void add_crop(cJSON *root, const kd_render_options *options) {
+    const int whole[4] = {0, 0, options->width, options->height};
+    int crop[4];
+    for (int i = 0; i < 4; ++i) crop[i] = options->crop[2] > 0 ? options->crop[i] : whole[i];
+    cJSON_AddItemToObject(root, "crop", cJSON_CreateIntArray(crop, 4));
+}
+
 char *live_state_print(const live_session *live, bool owner) {
     static const char *const names[] = {"rendering", "paused", "done", "failed"};
     const live_state *state = &live->state;
@@ -121,6 +130,7 @@ char *live_state_print(const live_session *live, bool owner) {
     cJSON_AddStringToObject(root, "name", live->request.name);
     cJSON_AddNumberToObject(root, "width", options->width);
     cJSON_AddNumberToObject(root, "height", options->height);
+    add_crop(root, options);
     cJSON_AddStringToObject(root, "integrator", options->integrator);
     cJSON_AddNumberToObject(root, "exposure", (double)options->exposure); /* null: automatic */
     cJSON_AddStringToObject(root, "tonemap", tonemap_name((int)options->tonemap));

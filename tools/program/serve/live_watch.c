@@ -227,7 +227,7 @@ static void note_state(live_session *live, const render_moment *now, uint32_t sa
     state->samples = samples;
     state->sample_count = (uint32_t)integrator_samples(frame->integrator, frame->options);
     state->seconds = timing_now() - live->began;
-    if (!live->has_camera) state->camera = live_camera_of(&frame->view, scene->origin);
+    if (!live->has_camera) state->camera = live_camera_of(&now->out->view, scene->origin);
     const vec3 ends[2] = {scene->box.lo, scene->box.hi};
     for (int i = 0; i < 2; ++i) {
         double at[3];
@@ -254,12 +254,13 @@ void live_note_client(live_session *live) {
 }
 
 /* Makes the list of views, once: sides are seen with the camera's field of view. */
-static int make_views(live_view out[LIVE_VIEWS], const live_session *live, const frame *frame) {
-    const kd_render_options *options = frame->options;
+static int make_views(live_view out[LIVE_VIEWS], const live_session *live,
+                      const render_moment *now) {
+    const kd_render_options *options = now->frame->options;
     const double *origin = scene_origin(live->scene);
     int count = 0;
     for (int side = 0; scene_side_name(side) && count < LIVE_VIEWS; ++side) {
-        camera view = frame->view;
+        camera view = now->out->view; /* that of the frame may be one during the exposure */
         const float aspect = (float)options->width / (float)options->height;
         if (side > 0) scene_view_from(live->scene, side, aspect, &view);
         out[count++] = (live_view){scene_side_name(side), live_camera_of(&view, origin)};
@@ -269,7 +270,7 @@ static int make_views(live_view out[LIVE_VIEWS], const live_session *live, const
 
 static void take_picture(live_session *live, const render_moment *now) {
     live_view views[LIVE_VIEWS];
-    const int view_count = live->state.view_count == 0 ? make_views(views, live, now->frame) : 0;
+    const int view_count = live->state.view_count == 0 ? make_views(views, live, now) : 0;
     const uint32_t samples = film_min_samples(now->film);
     pthread_mutex_lock(&live->lock);
     /* only this thread replaces the picture; one of an earlier camera does not fill gaps */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -181,13 +182,20 @@ static enum MHD_Result send_answer(const server *to, struct MHD_Connection *conn
     return queued;
 }
 
-static enum MHD_Result refuse_body(const server *to, struct MHD_Connection *connection) {
-    static const char text[] = "{\"error\": \"the request is too large\"}";
-    const serve_answer answer = {.code = MHD_HTTP_CONTENT_TOO_LARGE,
-                                 .type = "application/json",
-                                 .bytes = text,
-                                 .count = sizeof text - 1};
+/* `text`: static. */
+static enum MHD_Result refuse(const server *to, struct MHD_Connection *connection, unsigned code,
+                              const char *text) {
+    const serve_answer answer = {
+        .code = code, .type = "application/json", .bytes = text, .count = strlen(text)};
     return send_answer(to, connection, &answer);
+}
+
+static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value) {
+    (void)kind;
+    (void)value;
+    *(int *)context += strcasecmp(name, "Host") == 0;
+    return MHD_YES;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -195,7 +203,14 @@ static enum MHD_Result refuse_body(const server *to, struct MHD_Connection *conn
 /* The first call for a request: its headers have arrived. */
 static enum MHD_Result begin(const server *to, struct MHD_Connection *connection, void **state) {
     const char *length = header_of(connection, "Content-Length");
-    if (length && strtoull(length, NULL, 10) > SERVE_BODY_MAX) return refuse_body(to, connection);
+    int hosts = 0;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_host, &hosts);
+    if (hosts > 1)
+        return refuse(to, connection, MHD_HTTP_BAD_REQUEST,
+                      "{\"error\": \"the request has more than one Host\"}");
+    if (length && strtoull(length, NULL, 10) > SERVE_BODY_MAX)
+        return refuse(to, connection, MHD_HTTP_CONTENT_TOO_LARGE,
+                      "{\"error\": \"the request is too large\"}");
     *state = calloc(1, sizeof(arriving));
     return *state ? MHD_YES : MHD_NO;
 }
