@@ -1,6 +1,8 @@
 /* Converts materials from the readers to material records: resolves maps to texture indices. */
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
+#include "scenes/mesh/origin.h"
+#include "scenes/mesh/overlaps.h"
 
 static texture_role role_of(const mesh_map_form *form, texture_role usual) {
     switch (form->channel) {
@@ -208,6 +210,44 @@ static kd_status order_priorities(scene *scene) {
     return KD_OK;
 }
 
+/* Warns where the media of materials with priorities are lost (nested.h). */
+static kd_status report_nested(const scene *scene) {
+    const mesh *geometry = &scene->geometry;
+    const nested_view *nested = &scene->nested;
+    bool *bounds = NULL;
+    uint32_t kinds[2];
+    vec3 place;
+    double at[3];
+    if (nested->count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE_ZEROED(bounds, geometry->material_count));
+    for (uint32_t i = 0; i < nested->count; ++i) bounds[nested->materials[i]] = true;
+    const kd_status status =
+        overlaps_find_coincident(geometry, scene->plain_count, bounds, kinds, &place);
+    memory_free(bounds);
+    KD_TRY(status);
+    if (kinds[0] != KD_NONE) {
+        origin_to_world(at, scene->origin, place);
+        log_message(LOG_WARNING,
+                    "surfaces of \"%.40s\" and \"%.40s\" coincide near (%.6g, %.6g, %.6g), where "
+                    "one of them is lost: move one by 1e-3 of its size into the other",
+                    geometry->materials[kinds[0]].name, geometry->materials[kinds[1]].name, at[0],
+                    at[1], at[2]);
+    }
+    for (uint32_t i = 0; i < nested->count; ++i) {
+        const uint32_t kind = nested->materials[i];
+        uint32_t depth;
+        KD_TRY(
+            overlaps_find_crowd(geometry, scene->plain_count, kind, NESTED_MASK, &depth, &place));
+        if (depth == 0) continue;
+        origin_to_world(at, scene->origin, place);
+        log_message(LOG_WARNING,
+                    "%u meshes of \"%.40s\" overlap at (%.6g, %.6g, %.6g), but with a `priority` "
+                    "only %d of one material are counted: join some, or give some another material",
+                    depth, geometry->materials[kind].name, at[0], at[1], at[2], NESTED_MASK);
+    }
+    return KD_OK;
+}
+
 kd_status scene_build_materials(scene *scene) {
     const mesh *geometry = &scene->geometry;
     KD_TRY(KD_RESERVE(scene->materials, geometry->material_count));
@@ -218,6 +258,7 @@ kd_status scene_build_materials(scene *scene) {
     scene->textures.picture_count = geometry->picture_count;
     KD_TRY(texture_store_load(&scene->textures));
     KD_TRY(order_priorities(scene));
+    KD_TRY(report_nested(scene));
     return turn_bumps(scene);
 }
 

@@ -1,5 +1,6 @@
 /* Nested media by priority (shaders/nested.h): bodies that overlap look like bodies whose
    boundaries are modelled by hand, by every method. */
+#include "core/status.h"
 #include "tests/test.h"
 #include <kandela/render.h>
 #include <math.h>
@@ -194,9 +195,83 @@ static void test_bad_input(void **state) {
                    "medium_outside");
 }
 
+static char warnings[1024];
+
+static void keep_warning(void *context, log_level level, const char *text) {
+    (void)context;
+    if (level == LOG_WARNING)
+        snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n", text);
+}
+
+/* Expects that a scene of these meshes is opened with `count` warnings, which contain `part`. */
+static void expect_warned(const char *meshes, int count, const char *part) {
+    static char text[8192];
+    kd_scene *scene = NULL;
+    kd_render_options options;
+    int found = 0;
+    snprintf(text, sizeof text,
+             "{\"kandela\": 1, %s, \"materials\": {\"wine\": {\"kind\": \"glass\", \"ior\": 1.33, "
+             "\"medium\": \"wine\", \"priority\": 1}, \"wall\": {\"kind\": \"glass\", "
+             "\"priority\": 2}}, \"meshes\": [%s, %s]}",
+             stage, around, meshes);
+    warnings[0] = 0;
+    log_set_sink(keep_warning, NULL);
+    assert_int_equal(open_text(&scene, text, &options), KD_OK);
+    log_set_sink(NULL, NULL);
+    kd_scene_close(scene);
+    for (const char *at = warnings; (at = strchr(at, '\n')); ++at) ++found;
+    if (found != count || !strstr(warnings, part)) print_error("%s: %s\n", meshes, warnings);
+    assert_int_equal(found, count);
+    assert_non_null(strstr(warnings, part));
+}
+
+/* Media that get lost, since boundaries coincide or many meshes overlap, are reported; meshes that
+   cross or touch at an edge are not. */
+static void test_lost_media(void **state) {
+    (void)state;
+    char nested[2048] = "";
+    for (int i = 0; i < 5; ++i) {
+        const double half = 1 - 0.02 * i;
+        snprintf(nested + strlen(nested), sizeof nested - strlen(nested),
+                 "%s{\"box\": {\"lo\": [%g,%g,%g], \"hi\": [%g,%g,%g]}, \"material\": \"wine\"}",
+                 i ? ", " : "", -half, -half, -half, half, half, half);
+        if (i < 3) expect_warned(nested, 0, "");
+    }
+    expect_warned(nested, 1, "5 meshes of \"wine\" overlap at (0, 0, 0)");
+    expect_warned("{\"box\": {\"lo\": [-1,-1,-1], \"hi\": [1,0,1]}, \"material\": \"wall\"}, "
+                  "{\"box\": {\"lo\": [-1,-1,-1], \"hi\": [1,1,1]}, \"material\": \"wine\"}",
+                  1, "\"wine\" coincide near");
+    /* faces that overlap in part, back to back, turned against the axes */
+    expect_warned(
+        "{\"box\": {\"lo\": [-1,-1,-1], \"hi\": [1,0,1]}, \"transform\": [{\"rotate\": [1, 2, 3], "
+        "\"degrees\": 40}], "
+        "\"material\": \"wall\"}, "
+        "{\"box\": {\"lo\": [-0.5,0,-0.4], \"hi\": [0.3,1,0.2]}, "
+        "\"transform\": [{\"rotate\": [1, 2, 3], \"degrees\": 40}], \"material\": \"wine\"}",
+        1, "coincide near");
+    expect_warned("{\"box\": {\"lo\": [-1,-1,-1], \"hi\": [1,0,1]}, \"material\": \"wall\"}, "
+                  "{\"box\": {\"lo\": [-0.999,-0.999,-0.999], \"hi\": [0.999,1,0.999]}, "
+                  "\"material\": \"wine\"}",
+                  0, "");
+    expect_warned(
+        "{\"box\": {\"lo\": [-1,-1,-1], \"hi\": [0,0,0]}, \"material\": \"wall\"}, "
+        "{\"box\": {\"lo\": [0,0,-1], \"hi\": [1,1,0]}, \"material\": \"wine\"}, "
+        "{\"sphere\": {\"triangles\": 30000, \"centre\": [3, 0, 0]}, "
+        "\"transform\": [{\"rotate\": [1, 2, 3], \"degrees\": 40}], \"material\": \"wine\"}",
+        0, "");
+    /* boxes of four bodies overlap at a place that none of the bodies fills */
+    expect_warned("{\"sphere\": {\"triangles\": 500, \"centre\": [0.9, 0.9, 0]}, \"material\": "
+                  "\"wine\"}, {\"sphere\": {\"triangles\": 500, \"centre\": [-0.9, 0.9, 0.01]}, "
+                  "\"material\": \"wine\"}, {\"sphere\": {\"triangles\": 500, \"centre\": [0.9, "
+                  "-0.9, 0.02]}, \"material\": \"wine\"}, {\"sphere\": {\"triangles\": 500, "
+                  "\"centre\": [-0.9, -0.9, 0.03]}, \"material\": \"wine\"}",
+                  0, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlap_is_interface), cmocka_unit_test(test_cube_in_cube),
-        cmocka_unit_test(test_camera_inside), cmocka_unit_test(test_bad_input)};
+        cmocka_unit_test(test_camera_inside), cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_lost_media)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
