@@ -210,7 +210,9 @@ static kd_status order_priorities(scene *scene) {
     return KD_OK;
 }
 
-/* Warns where the media of materials with priorities are lost (nested.h). */
+/* Warns where the media of materials with priorities are lost (nested.h), once per scene that
+ * moves.
+ */
 static kd_status report_nested(const scene *scene) {
     const mesh *geometry = &scene->geometry;
     const nested_view *nested = &scene->nested;
@@ -218,7 +220,7 @@ static kd_status report_nested(const scene *scene) {
     uint32_t kinds[2];
     vec3 place;
     double at[3];
-    if (nested->count == 0) return KD_OK;
+    if (nested->count == 0 || scene->textures.lender) return KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(bounds, geometry->material_count));
     for (uint32_t i = 0; i < nested->count; ++i) bounds[nested->materials[i]] = true;
     const kd_status status =
