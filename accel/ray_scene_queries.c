@@ -188,7 +188,7 @@ kd_status kd_ray_scene_first(const kd_ray_scene *scene, const kd_ray_query *quer
 
 kd_status kd_ray_scene_all(const kd_ray_scene *scene, const kd_ray_query *query,
                            const uint64_t *offsets, kd_scene_hit *hits) {
-    scene_query taken = {0};
+    scene_query taken = {.count = 0};
     kd_ray_query copy;
     const caller_array array = {offsets, "offsets", sizeof *offsets};
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "`offsets` must not be NULL");
