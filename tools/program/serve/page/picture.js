@@ -154,6 +154,7 @@ class Picture {
 
   /* The size of the picture in its own pixels; a picture in motion may be sent smaller. */
   get size() {
+    if (live.state && live.state.crop) return [live.state.crop[2] - live.state.crop[0], live.state.crop[3] - live.state.crop[1]];
     if (live.state && live.state.width) return [live.state.width, live.state.height];
     return this.image ? [this.image.width, this.image.height] : [1, 1];
   }
