@@ -5,6 +5,7 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "render/integrators/integrators.h"
+#include "render/integrators/vcm_techniques.h"
 #include "scenes/mesh/origin.h"
 #include "shaders/bsdf.h"
 #include <math.h>
@@ -126,7 +127,7 @@ scene_traits scene_traits_of(const scene_view *scene) {
 static void report_caustics(const scene_view *scene, const scene_traits *traits,
                             const integrator *integrator) {
     const bool all = (integrator->omits & OMITS_ALL_CAUSTICS) != 0;
-    const char *better = integrator_vcm.refuses(scene) ? "photon or sppm" : "vcm";
+    const char *better = vcm_refuses(scene) ? "photon or sppm" : "vcm";
     if ((!traits->mirrors && !traits->glass) || !traits->receives) return;
     if (all)
         log_message(LOG_INFO,

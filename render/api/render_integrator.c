@@ -5,6 +5,7 @@
 #include "render/api/render.h"
 #include "render/frame/catcher.h"
 #include "render/integrators/integrators.h"
+#include "render/integrators/vcm_techniques.h"
 #include "scenes/assembly/look.h"
 
 /* Copies of instances, which vcm needs, may take as many bytes. */
@@ -29,7 +30,7 @@ static const char *unsuited(const scene *scene, const scene_view *view, const sc
     if (scene_instance_count(scene) > 0 && scene_copies_bytes(scene) > copies_limit)
         return "vcm needs copies of the instances";
     if (catcher_exists(view)) return "vcm does not support shadow catchers";
-    return integrator_vcm.refuses(view);
+    return vcm_refuses(view);
 }
 
 /* Returns an option, other than its default, that `photon` supports, but neither `path` nor `vcm`;

@@ -143,9 +143,6 @@ typedef struct integrator {
        bytes of device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
-    /* Returns what of the scene the integrator does not support, as the end of a sentence; NULL: it
-       supports all. May be NULL. */
-    const char *(*refuses)(const scene_view *scene);
     /* Called first, if the integrator reads photons from a file: sets photon_map_hash. Returns
        KD_ERROR_INPUT if the file does not exist. NULL: the integrator reads no file. */
     kd_status (*identify)(frame *frame);

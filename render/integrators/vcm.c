@@ -138,16 +138,6 @@ static kd_status reserve_sums(vcm_state *state, const frame *frame) {
     return KD_OK;
 }
 
-static const char *vcm_refuses(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->light_count; ++i)
-        if (scene->lights[i].kind == LIGHT_DIRECTIONAL && scene->lights[i].area > 0)
-            return "vcm does not support `angle_degrees` of directional lights";
-    for (uint32_t i = 0; i < scene->material_count; ++i)
-        if (scene->materials[i].flags & MATERIAL_HIDDEN)
-            return "vcm does not support `camera_visible`: false";
-    return NULL;
-}
-
 static kd_status vcm_prepare(frame *prepared) {
     const kd_render_options *options = prepared->options;
     const scene_view *scene = prepared->scene;
@@ -457,5 +447,4 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .launch_bytes = vcm_launch_bytes,
                                    .passes_are_samples = true,
                                    .depth_probe = &integrator_path,
-                                   .refuses = vcm_refuses,
                                    .state_bytes = vcm_bytes};
