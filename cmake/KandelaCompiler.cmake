@@ -41,7 +41,7 @@ string(TOUPPER "${KD_REPRODUCIBLE}" KD_REPRODUCIBLE)
 if(NOT KD_REPRODUCIBLE MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "KD_REPRODUCIBLE=${KD_REPRODUCIBLE}, expected AUTO, ON or OFF")
 endif()
-set(KD_PREFIX_MAPS -ffile-prefix-map=${CMAKE_BINARY_DIR}=build -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+set(KD_PREFIX_MAPS -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=build) # the last that matches counts
 if(NOT KD_REPRODUCIBLE STREQUAL "OFF")
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${KD_PREFIX_MAPS}>")
 endif()
