@@ -50,7 +50,7 @@ typedef struct option_row {
     const char *unit;                 /* of a number, such as "seconds"; NULL: none */
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
-    /* Returns what takes the place of a former choice; NULL: the name never was one. May be NULL.
+    /* Returns the replacement of a choice that no longer exists; NULL: there was none. May be NULL.
      */
     const char *(*replaced)(const char *name);
     const char *automatic;   /* OPTION_FLOAT: the word that sets NAN; NULL: none */

@@ -1,6 +1,7 @@
 /* Included by every test: cmocka with the headers it requires, and the paths of test data. */
 #ifndef KD_TESTS_TEST_H
 #define KD_TESTS_TEST_H
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka requires the four headers above */
+/* cmocka requires setjmp.h, stdarg.h, stddef.h and stdint.h */
 #include <cmocka.h>
 
 enum {
@@ -37,6 +38,11 @@ static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
 /* Returns the size of a test case: `plain`, or `sanitized` under sanitizers. */
 static inline uint32_t test_size(uint32_t plain, uint32_t sanitized) {
     return TEST_HAS_SANITIZER && !getenv("KANDELA_TEST_ALL") ? sanitized : plain;
+}
+
+static inline void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 /* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, or NULL if it is

@@ -122,7 +122,7 @@ bool scene_lenses_matter(const scene_view *scene) {
     double noise = 0;
     int64_t work = 0;
     if (count == 0) return true;
-    /* lenses in shapes have no place of their own; they count as large */
+    /* triangles of instanced meshes have no position in the scene; they count as large */
     for (uint32_t i = scene->mesh.triangle_count; i < scene->mesh.stored_count; ++i)
         if (triangle_is_lens(scene, i)) return true;
     for (uint32_t i = 0; i < scene->mesh.triangle_count; ++i) {

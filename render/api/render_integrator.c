@@ -24,7 +24,7 @@ static const char *unsuited(const scene *scene, const scene_view *view, const sc
                             const kd_render_options *options) {
     /* inside, the light may come through a window only */
     if (traits->broad && !box_contains(view->box, scene_camera(scene).eye))
-        return "its lights are so large that vcm brings nothing";
+        return "its lights are so large that path finds their caustics";
     if (look_fits_camera(scene, options)) return "vcm shows no ground";
     if (options->clamp > 0) return "vcm does not support --clamp";
     if (scene_instance_count(scene) > 0 && scene_copies_bytes(scene) > copies_limit)

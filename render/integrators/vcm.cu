@@ -39,7 +39,8 @@ __global__ __launch_bounds__(TRACE_BLOCK) void sort_photons(const vcm_grid grid,
     sorted[atomicAdd(begins + vcm_grid_bucket(&grid, photon.place), 1u)] = photon;
 }
 
-/* Turns counts into begins. Without scratch memory, it only computes how much it needs. */
+/* Replaces the number of photons of each bucket by the index of its first photon. Without scratch
+   memory, only computes how much is needed. */
 kd_status scan_buckets(void *scratch, size_t *bytes, uint32_t *counts, uint64_t buckets) {
     KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, counts, counts, (int64_t)buckets,
                                           (cudaStream_t)device_thread_stream()));

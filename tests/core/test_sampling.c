@@ -3,11 +3,6 @@
 #include "core/math/sobol_many.h"
 #include "test.h"
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 /* The means of x, y, x^2 and x y over a shape, from a fine grid, against their known values. */
 static void test_moments(void **state) {
     (void)state;

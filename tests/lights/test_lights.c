@@ -1,8 +1,7 @@
 /* Lights with size and aim: `radius`, `angle_degrees`, `spread_degrees`, and `camera_visible`. A
    plane of 10 x 10 m at y = 0, seen from above by an orthographic camera, receives their light. */
-#include "tests/test.h"
+#include "tests/lights/scene_text.h"
 #include <float.h>
-#include <kandela/render.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,21 +27,6 @@ static const char *const plane =
     "{\"quad\": [[-5,0,5],[5,0,5],[5,0,-5],[-5,0,-5]], \"material\": {\"diffuse\": 0.5}}";
 static const char *const above = "{\"eye\": [0,40,0], \"look_at\": [0,0,0], \"up\": [0,0,-1], "
                                  "\"orthographic\": 10}";
-
-static void expect_near(double value, double expected, double error) {
-    if (!(fabs(value - expected) <= error))
-        print_error("found %.9g, expected %.9g within %.3g\n", value, expected, error);
-    assert_true(fabs(value - expected) <= error);
-}
-
-static kd_status open_text(kd_scene **scene, const char *text, kd_render_options *options) {
-    kd_render_options_default(options);
-    return kd_scene_parse(scene, text, strlen(text), NULL, NULL, 0, options);
-}
-
-static void set(kd_render_options *options, const char *name, const char *value) {
-    assert_int_equal(kd_render_options_set(options, name, value), KD_OK);
-}
 
 /* Renders the lights on the plane. */
 static picture take_from(const shot *of, const char *camera) {

@@ -1,6 +1,6 @@
-/* Overlapped tasks on one device: running, failing, cancelling. Integrators `sppm` and `ppm` build
-   the maps of the next pass while they render the current one: their pictures equal those without
-   overlap, bit for bit, also if a rendering is interrupted and resumed. */
+/* Overlapped tasks on one device: running, failing, cancelling. The integrator `sppm` builds the
+   maps of the next pass while it renders the current one: its pictures equal those without overlap,
+   bit for bit, also if a rendering is interrupted and resumed. */
 #include "core/device/async.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

@@ -65,11 +65,6 @@ static vec3 random_direction(uint32_t stream, uint32_t i) {
     return sample_sphere(r.value[0], r.value[1]);
 }
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.7g, expected %.7g within %g", actual, expected, tolerance);
-}
-
 /* Parallel rays that cross one beam at an angle: the sum of their radiances equals the light
    scattered at the crossing, for every kernel. */
 static void test_single_beam_scatters_expected_light(void **state) {

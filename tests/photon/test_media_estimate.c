@@ -104,11 +104,6 @@ static double share_inside(photon_kernel kernel, double radius) {
     return sum / whole;
 }
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.6f, expected %.6f within %g", actual, expected, tolerance);
-}
-
 static void test_estimates_far_from_walls_are_unbiased(void **state) {
     (void)state;
     photon_map_view map = make_photons(false);

@@ -7,11 +7,6 @@
 #include "render/api/render.h"
 #include "test.h"
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static double block_relmse(const image *a, const image *b, int32_t block) {
     double value = (double)INFINITY;
     assert_int_equal(compare_images(&value, a, b, COMPARE_RELMSE, block, NULL), KD_OK);

@@ -7,11 +7,6 @@
 
 static scene_fixture stage;
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static kd_render_options options_for(const char *name, int32_t size, int32_t spp) {
     kd_render_options options;
     kd_render_options_default(&options);

@@ -8,11 +8,6 @@
 
 static scene_fixture stage;
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static uint32_t add_material(int32_t kind, float albedo, float emission) {
     material made = material_default();
     made.kind = kind;

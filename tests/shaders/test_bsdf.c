@@ -6,10 +6,6 @@
 
 enum { DIRECTIONS = 6 };
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance)) fail_msg("%.9g, expected %.9g", actual, expected);
-}
-
 static surface plain_surface(int32_t kind) {
     surface at;
     memset(&at, 0, sizeof at);

@@ -5,11 +5,6 @@
 
 static scene_fixture stage;
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static rng_block numbers(uint64_t i) {
     return rng_draw(rng_key_make(11, 0, i), 0, 0);
 }

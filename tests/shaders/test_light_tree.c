@@ -6,11 +6,6 @@
 
 static scene_fixture stage;
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 /* Uniform numbers in [0, 1). */
 static rng_key stream;
 static rng_block numbers(void) {

@@ -5,11 +5,6 @@
 
 enum { DRAWS = 1 << 20 };
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static rng_block numbers(uint32_t i, uint32_t what) {
     return rng_draw(rng_key_make(5, what, i), 0, 0);
 }

@@ -1,8 +1,7 @@
 /* Nested media by priority (shaders/nested.h): bodies that overlap look like bodies whose
    boundaries are modelled by hand, by every method. */
 #include "core/status.h"
-#include "tests/test.h"
-#include <kandela/render.h>
+#include "tests/lights/scene_text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,21 +16,6 @@ static const char *const stage =
 static const char *const around =
     "{\"quad\": [[-6,-1.01,6],[6,-1.01,6],[6,-1.01,-6],[-6,-1.01,-6]]}, "
     "{\"quad\": [[-6,-1.01,-4],[6,-1.01,-4],[6,6,-4],[-6,6,-4]]}";
-
-static void expect_near(double value, double expected, double error) {
-    if (!(fabs(value - expected) <= error))
-        print_error("found %.9g, expected %.9g within %.3g\n", value, expected, error);
-    assert_true(fabs(value - expected) <= error);
-}
-
-static kd_status open_text(kd_scene **scene, const char *text, kd_render_options *options) {
-    kd_render_options_default(options);
-    return kd_scene_parse(scene, text, strlen(text), NULL, NULL, 0, options);
-}
-
-static void set(kd_render_options *options, const char *name, const char *value) {
-    assert_int_equal(kd_render_options_set(options, name, value), KD_OK);
-}
 
 /* Means of the channels over the picture. */
 typedef struct mean {

@@ -7,11 +7,6 @@
 
 static scene_fixture stage;
 
-static void expect_near(double actual, double expected, double tolerance) {
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
-}
-
 static rng_block numbers(uint32_t pass, uint64_t i) {
     return rng_draw(rng_key_make(21, pass, i), 0, 0);
 }

@@ -42,7 +42,7 @@ static kd_status load_plugin(live_session *live) {
 static kd_status make_token(const live_session *live, char out[TOKEN_BYTES]) {
     unsigned char random[(TOKEN_BYTES - 1) / 2];
     KD_REQUIRE(live->calls->random(random, sizeof random), KD_ERROR_RUNTIME,
-               "the system gives no random numbers for the tokens");
+               "the operating system provides no random numbers for the access tokens");
     for (size_t i = 0; i < sizeof random; ++i) snprintf(out + 2 * i, 3, "%02x", random[i]);
     return KD_OK;
 }
@@ -176,7 +176,7 @@ static void preview(live_session *live, const render_keeping *keeping, job_contr
     if (seconds < 0.4 * PREVIEW_SECONDS && live->shrink > SHRINK_MIN) live->shrink /= 1.25;
 }
 
-/* A light that is off keeps a power that counts for nothing, because its surfaces stay lights. */
+/* Scale of a light that is off: its surfaces remain lights, so its power must not be 0. */
 #define SCALE_OFF 0x1p-40
 
 static void list_lights(live_session *live) {
@@ -201,7 +201,7 @@ static kd_status scale_lights(live_session *live, const live_lights *to) {
     return changed ? scene_scale_lights(live->scene, live->groups, factors, to->count) : KD_OK;
 }
 
-/* Takes over the changes that the owner has made. Returns false if the rendering is to end. */
+/* Applies the changes that the owner has made. Returns false if the rendering is to end. */
 static bool begin_picture(live_session *live, job_control *job, kd_status *status) {
     pthread_mutex_lock(&live->lock);
     const bool moved = live->has_camera;

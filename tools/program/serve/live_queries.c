@@ -400,7 +400,7 @@ void live_query_file(live_query *query, live_session *live, const render_moment 
     char folder[SERVE_FOLDER], path[SERVE_FOLDER + 48];
     size_t count = 0;
     if (!live->calls->folder_open(folder)) {
-        fail(query, 500, "cannot create a temporary folder in /tmp");
+        fail(query, 500, "cannot create a temporary directory in /tmp");
         return;
     }
     snprintf(path, sizeof path, "%s/picture.%s", folder, query->name);

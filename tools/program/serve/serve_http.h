@@ -17,7 +17,7 @@ enum {
     SERVE_STRANGERS_MAX = 64,    /* of these without a token; a further one closes the oldest */
     SERVE_IDLE_SECONDS = 30,     /* after which a silent connection is closed */
     SERVE_REASON = 256,          /* bytes of a message */
-    SERVE_FOLDER = 64            /* bytes of a temporary folder's path */
+    SERVE_FOLDER = 64            /* bytes of a temporary directory's path */
 };
 
 typedef struct serve_request {
