@@ -50,8 +50,7 @@ typedef struct option_row {
     const char *unit;                 /* of a number, such as "seconds"; NULL: none */
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
-    /* Returns the replacement of a choice that no longer exists; NULL: there was none. May be NULL.
-     */
+    /* Returns the replacement of a choice that no longer exists, or NULL. May be NULL. */
     const char *(*replaced)(const char *name);
     const char *automatic;   /* OPTION_FLOAT: the word that sets NAN; NULL: none */
     double minimum, maximum; /* inclusive range of a number; both 0: unlimited */

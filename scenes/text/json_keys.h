@@ -37,8 +37,7 @@ typedef struct json_key {
     bool open;               /* the bounds are exclusive */
     const char *automatic;   /* JSON_FLOAT: the word that sets NAN; NULL: none */
     const char *choices;     /* separated by |: "diffuse|mirror" */
-    /* returns the replacement of a choice that no longer exists; NULL: there was none; may be NULL
-     */
+    /* returns the replacement of a choice that no longer exists, or NULL; may be NULL */
     const char *(*replaced)(const char *name);
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */
