@@ -298,13 +298,13 @@ static struct MHD_Daemon *start(server *to, const any_address *at) {
     const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
                            MHD_USE_ERROR_LOG |
                            (at->whole.sa_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0);
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, to, MHD_OPTION_EXTERNAL_LOGGER, drop_message, NULL,
-        MHD_OPTION_SOCK_ADDR, &at->whole, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)SERVE_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)SERVE_IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)(512 * 1024), MHD_OPTION_NOTIFY_COMPLETED, complete,
-        NULL, MHD_OPTION_NOTIFY_CONNECTION, notify, to, MHD_OPTION_END);
+    return MHD_start_daemon(flags, 0, NULL, NULL, handle, to, MHD_OPTION_EXTERNAL_LOGGER,
+                            drop_message, NULL, MHD_OPTION_SOCK_ADDR, &at->whole,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVE_CONNECTIONS_MAX,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVE_IDLE_SECONDS,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+                            MHD_OPTION_NOTIFY_COMPLETED, complete, NULL,
+                            MHD_OPTION_NOTIFY_CONNECTION, notify, to, MHD_OPTION_END);
 }
 
 static void *open_server(const serve_handler *handler, const char *address, uint16_t port,
