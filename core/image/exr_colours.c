@@ -212,13 +212,13 @@ static void choice_report(const exr_choosing *from, const exr_choice *choice,
     }
     part_label(label, from, choice->part);
     if (from->parts > 1)
-        log_message(LOG_INFO, "%s: the part %s is read, of %s %s", from->path, label, parts.text,
+        log_message(LOG_INFO, "%s: using the part %s of %s %s", from->path, label, parts.text,
                     hint);
     if (layer->length && layers->count > 1)
-        log_message(LOG_INFO, "%s: the layer %.*s is read, of %s %s", from->path,
-                    (int)layer->length, layer->name, layers->text, hint);
+        log_message(LOG_INFO, "%s: using the layer %.*s of %s %s", from->path, (int)layer->length,
+                    layer->name, layers->text, hint);
     if (choice->kind == EXR_GREY && strcasecmp(name, "Y") != 0 && strcasecmp(name, "R") != 0)
-        log_message(LOG_INFO, "%s: the channel %s is read as grey", from->path, grey);
+        log_message(LOG_INFO, "%s: using the channel %s as grey", from->path, grey);
 }
 
 static kd_status choose(exr_choice *out, const exr_choosing *from) {
