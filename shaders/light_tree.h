@@ -36,8 +36,8 @@ typedef struct LIGHT_NODE_ALIGNED light_node {
     float centre_x[LIGHT_NODE_CHILDREN], centre_y[LIGHT_NODE_CHILDREN],
         centre_z[LIGHT_NODE_CHILDREN];
     float half_x[LIGHT_NODE_CHILDREN], half_y[LIGHT_NODE_CHILDREN],
-        half_z[LIGHT_NODE_CHILDREN];   /* of the box's size */
-    float radius[LIGHT_NODE_CHILDREN]; /* of the bounding sphere, > 0 */
+        half_z[LIGHT_NODE_CHILDREN];   /* half the box's size */
+    float radius[LIGHT_NODE_CHILDREN]; /* radius of the bounding sphere, > 0 */
     /* Cone of the normals, or of the directions of full intensity: unit axis and half angle;
        cosine -1: all directions. */
     float axis_x[LIGHT_NODE_CHILDREN], axis_y[LIGHT_NODE_CHILDREN], axis_z[LIGHT_NODE_CHILDREN];
@@ -51,7 +51,7 @@ typedef struct LIGHT_NODE_ALIGNED light_node {
 
 typedef struct light_tree_view {
     const light_node *nodes; /* the first one is the root; NULL: no tree */
-    /* of each light: the child to enter at each level, two bits per level, the root's lowest */
+    /* for each light: the child to enter at each level, two bits per level, the root's lowest */
     const uint32_t *trails;
     uint32_t node_count;
     uint32_t light_count; /* the tree has the lights 0 .. light_count - 1 of the scene */

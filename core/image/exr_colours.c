@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CHANNELS_MAX = 1024 }; /* of a part: comparing all layers takes quadratic time */
+enum { CHANNELS_MAX = 1024 }; /* channels of a part: comparing all layers takes quadratic time */
 
 /* The channels of a part whose names begin with "NAME.", or, if `length` is 0, contain no dot. */
 typedef struct exr_layer {

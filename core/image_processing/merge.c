@@ -14,7 +14,7 @@ typedef struct merge_box {
 
 typedef struct merging {
     image *out;
-    merge_box *boxes; /* of the parts so far */
+    merge_box *boxes; /* positions of the parts so far */
     int count;
 } merging;
 

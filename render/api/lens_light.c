@@ -23,7 +23,7 @@ enum { LAMP_POINTS = 4, LAMPS_MAX = 16, POINTS_MAX = LAMP_POINTS * LAMPS_MAX, WO
 /* A point on a lamp. */
 typedef struct lamp_point {
     vec3 place, normal;
-    double weight;   /* of its form factors, in the variance */
+    double weight;   /* weight of its form factors in the variance */
     double sides[2]; /* form factors of triangles that face it, and of others */
 } lamp_point;
 

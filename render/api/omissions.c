@@ -80,7 +80,7 @@ static double smallest_lamp(const scene_view *scene) {
         power += (double)lamp->power;
         if (lamp->kind != LIGHT_TRIANGLE) continue;
         while (same < count && !vec3_is_zero(vec3_sub(lamps[same].emitted, lamp->emitted))) ++same;
-        if (same == LAMPS_MAX) return small_share; /* too many to tell */
+        if (same == LAMPS_MAX) return small_share; /* too many to determine */
         if (same == count) {
             lamps[count].emitted = lamp->emitted;
             lamps[count].area = lamps[count].power = 0;

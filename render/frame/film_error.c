@@ -25,15 +25,16 @@
 enum { ROWS_GRAIN = 8, NEIGHBOURS = 8, RATED_SAMPLES = 16 };
 
 typedef struct row_sums {
-    double variance; /* of the mean, for independent samples, relative; over all pixels */
-    double single; /* of one sample, relative; this and the rest: over pixels of `least` samples */
+    double variance; /* relative variance of the mean for independent samples, over all pixels */
+    double single;   /* relative variance of one sample; this and the rest: over pixels of `least`
+                        samples */
     double difference, difference_squares; /* |mean of the first part - mean of the rest|^2 */
 } row_sums;
 
 typedef struct error_work {
     const struct film *film;
     uint32_t least;  /* samples of a pixel */
-    double *lengths; /* of the pixels' means */
+    double *lengths; /* lengths of the pixels' means */
     double *rows;    /* sum of a row's lengths */
     row_sums *sums;  /* per row */
     double floor;    /* squared */
