@@ -6,9 +6,9 @@
 
 /* Checks the points and converts them. */
 static kd_status cloud_take(point_array *out, const kd_point_array *points) {
-    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` must not be NULL");
+    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` is NULL");
     KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
-               "`dims` is %u; supported: 1 to 8", points->dims);
+               "the points have %u axes; expected 1 to 8", points->dims);
     KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
                "`scalar` is %d; expected 0 (float) or 1 (double)", (int)points->scalar);
     KD_REQUIRE(points->coordinates || !points->count, KD_ERROR_USAGE,

@@ -115,7 +115,7 @@ static const option_row memory_rows[] = {
     }
 
 const option_group render_groups[] = {GROUPS(NULL)};
-/* The other names are for pictures that are written without -o. */
+/* The others are for pictures that are written without being asked for. */
 const option_group serve_groups[] = {GROUPS("output,quick,progress,display-server,serve")};
 
 const help_pair render_examples[] = {
