@@ -65,8 +65,7 @@ kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *
     KD_REQUIRE(cloud.scalar == at.scalar, KD_ERROR_USAGE,
                "points and queries must have the same `scalar`");
     KD_REQUIRE(k >= 1, KD_ERROR_INPUT, "`k` is 0; expected at least 1");
-    KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE,
-               "`ids` and `normals` must not be NULL");
+    KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE, "`ids` or `normals` is NULL");
     KD_REQUIRE(cloud_normals(&cloud, &at, ids, k, toward, normals), KD_ERROR_INPUT,
                "`ids` has values that are not indices of the points");
     return KD_OK;
