@@ -2,9 +2,7 @@
    Source: Conty Estevez and Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree
            Splitting"; Pharr, Jakob and Humphreys 2023, "Physically Based Rendering", section
            12.6.3. The importance differs: an estimate of the mean over the node, not a bound.
-   Idea: a node has up to four children, nodes or lights. The walk computes the importance of all
-   four, an estimate of the irradiance they cause, and enters one with probability proportional to
-   it. A light's probability is found by the same walk along its trail.
+   Idea: a node has up to four children, nodes or lights. The descent computes the importance of all four, an estimate of the irradiance they cause, and enters one with probability proportional to it. A light's probability is found by the same descent along its trail.
    Invariants: importance is positive for every child that can illuminate the point. Draw and
    light_tree_probability have the same bits, as have CPU and GPU: only + - * / and sqrt, in a fixed
    order. Coordinates are in units of the scene's bounding sphere, so that scenes of any size

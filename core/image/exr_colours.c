@@ -3,7 +3,7 @@
            name may contain dots; chromaticities, luminance and chroma.
    Idea: channels without a layer come first; then the layer that other programs show, by its name
          (Combined, RGBA, beauty), then the first one with colours. Of several parts the first with
-         colours is read. If there was a choice, one line tells it.
+         colours is read. A choice is logged.
    Differs from other readers: names of colours are compared without case, and red, green, blue and
                                alpha may be spelt out. */
 #include "core/image/exr.h"

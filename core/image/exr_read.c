@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* Clears the flag of deep data in the header of a file of several parts, whose types contain it,
- * too: with the flag the library (3.1) expects attributes of deep parts in all parts. */
+   too: with the flag the library (3.1) expects attributes of deep parts in all parts. */
 static void deep_flag_hide(uint8_t *bytes, uint64_t count, uint64_t offset) {
     enum { FLAGS_AT = 5, DEEP = 8, PARTS = 16 };
     if (offset > FLAGS_AT || offset + count <= FLAGS_AT) return;
