@@ -1,8 +1,9 @@
-# Which GPUs the kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that devices share: what
-# our kernels ask of a device changes there alone, and a front end costs more than an assembler.
-# KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
-# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: those of the GPUs of this machine, or all
-# without a GPU. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
+# The GPUs that kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that architectures share: the
+# features that kernels test for change only there, and a front end costs more than an assembler.
+# KD_CUDA_ARCHITECTURES: "75;80;90": machine code for each, and PTX of the last one for all later devices;
+# "75-virtual": PTX alone; "all" (for packages): all of the list below that nvcc supports. Empty: those of this
+# machine's GPUs, or all without a GPU. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, override this
+# default.
 set(KD_CUDA_ARCHITECTURES "" CACHE STRING "compute capabilities times ten (75 to 120, if nvcc supports them), or all; empty: those of the GPUs of this machine")
 option(KD_CUDA_SMALL "compress kernels (for packages); they take slightly longer to load" OFF)
 set(kd_all 75 80 86 89 90 100 120)

@@ -1,10 +1,10 @@
-# tools/peers/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
-# and OpenMP for their loops (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
-# It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
-# then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
-# Peers that no package has are taken from -DKD_PEERS=FOLDER, where a checkout of each lies: pico_tree (PicoTree, for
-# compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for compare_changes).
-# Nothing of them is part of this tree.
+# tools/peers/compare_knn: nearest neighbours of other libraries and of Kandela, if OpenMP and any of the
+# packages libnanoflann-dev, libflann-dev, libcgal-dev (libtbb-dev for CGAL's threads) are installed. It is not
+# installed. It is linked statically where possible, so that it runs on other machines, too: for these,
+# -DKD_MARCH=x86-64-v3, which applies to all libraries; -DKD_COMPARE_TBB=OFF omits TBB.
+# Libraries without a package are taken from checkouts in -DKD_PEERS=FOLDER: pico_tree (PicoTree, for
+# compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for
+# compare_changes). None of them is part of this repository.
 set(KD_PEERS "" CACHE PATH "directory of checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
 set(KD_KIDDO_LIBRARY "" CACHE FILEPATH "kiddo for compare_knn: the library that cargo builds from tools/peers/kiddo")
 option(KD_COMPARE_TBB "use CGAL's threads in tools/peers/compare_knn if TBB is found" ON)

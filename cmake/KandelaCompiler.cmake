@@ -92,7 +92,7 @@ if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
   check_c_source_compiles("
     #include <stdlib.h> /* defines __GLIBC__, which <stddef.h> does not */
     #if !defined(__GLIBC__) || __GLIBC__ * 100 + __GLIBC_MINOR__ < 234
-    #error level 3 is of glibc 2.34
+    #error level 3 needs glibc 2.34
     #endif
     int main(int count, char **words) { (void)count; return (int)__builtin_dynamic_object_size(words, 0); }"
     KD_FORTIFY_LEVEL_3_WORKS)

@@ -4,16 +4,16 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig)
 target_link_libraries(kd_common INTERFACE Threads::Threads m)
 
-# Where there is no package of them: cjson/cJSON.h and .c, stb/*.h and xxhash.h below a folder; then cJSON is
-# compiled into the library.
+# KD_SOURCES, for systems without such packages: a folder with cjson/cJSON.h and .c, stb/*.h and xxhash.h; cJSON
+# is then compiled into the library.
 set(KD_SOURCES "" CACHE PATH "directory of the sources of cJSON, stb and xxHash, if no packages of them are used")
 set(kd_found_in)
 if(KD_SOURCES)
   set(kd_found_in PATHS ${KD_SOURCES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 endif()
 
-# kd_absent(KIND PACKAGES TEXT...) notes what is missing: NEEDED or OPTIONAL, with the names of Debian's
-# packages; kd_report_absent() prints all of it as one message, an error if something needed is missing.
+# kd_absent(KIND PACKAGES TEXT...) records what is missing: NEEDED or OPTIONAL, with the names of Debian's
+# packages; kd_report_absent() prints all as one message, an error if something needed is missing.
 function(kd_absent kind packages)
   set_property(GLOBAL APPEND PROPERTY KD_ABSENT_${kind} "${ARGN}")
   set_property(GLOBAL APPEND PROPERTY KD_ABSENT_PACKAGES ${packages})
@@ -40,7 +40,7 @@ function(kd_report_absent)
   endif()
   message(STATUS "Kandela: not found:${text}")
 endfunction()
-# Notes a header or library that is needed.
+# Records a missing header or library that is needed.
 function(kd_needed variable name package)
   if(NOT ${variable})
     kd_absent(NEEDED ${package} "${name}")
@@ -75,8 +75,8 @@ kd_needed(KD_XXHASH_INCLUDE xxHash libxxhash-dev)
 add_library(kd_dep_xxhash INTERFACE)
 target_include_directories(kd_dep_xxhash SYSTEM INTERFACE ${KD_XXHASH_INCLUDE})
 
-# Optional packages. kd_optional(SWITCH FOUND PACKAGES TEXT...) sets SWITCH_BUILT, and notes what is
-# missing without one.
+# Optional packages. kd_optional(SWITCH FOUND PACKAGES TEXT...) sets SWITCH_BUILT, and records what a
+# build without the package lacks.
 function(kd_optional switch found packages)
   set(built FALSE)
   if(found AND NOT ${switch} STREQUAL "OFF")

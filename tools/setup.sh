@@ -63,8 +63,8 @@ setup_step() { # NAME COMMAND...
     setup_say "== $name: $((SECONDS - begin)) s"
 }
 
-# Runs a command and shows its output only if it fails: that of apt-get warns of much that is of no
-# importance here.
+# Runs a command and shows its output only if it fails: apt-get prints many warnings that do not
+# matter here.
 setup_hushed() { # COMMAND...
     local log status=0
     log=$(mktemp)
