@@ -115,8 +115,7 @@ static void pass_on(void *context, const char *stage, int64_t done, int64_t tota
     if (to->progress(to->context, stage, done, total) != 0) atomic_store(&to->job.cancelled, true);
 }
 
-/* Initialises *listener_out, whose address must not change afterwards, since the job points to it.
- */
+/* Initialises *hears, whose address must not change afterwards, since the job points to it. */
 static void listen_to(listener *listener_out, kd_progress progress, void *context) {
     listener_out->progress = progress;
     listener_out->context = context;
