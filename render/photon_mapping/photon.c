@@ -227,9 +227,10 @@ static int32_t photon_batches_max(const kd_render_options *options) {
     return maximum < 1 ? 1 : maximum < samples ? maximum : samples;
 }
 
-static const photon_maps *photon_current_maps(const frame *frame) {
+static void photon_show_light(const frame *frame, light_source *out) {
     const photon_state *state = (const photon_state *)frame->state;
-    return state && !frame->device_frame ? &state->maps : NULL;
+    if (state)
+        *out = (light_source){&state->options, &state->maps, &state->device_photons.maps, NULL};
 }
 
 static void photon_close(frame *closed) {
@@ -348,7 +349,7 @@ const integrator integrator_photon = {.name = "photon",
                                       .take_distributed = photon_take_distributed,
                                       .can_distribute = photon_can_distribute,
                                       .identify = photon_identify,
-                                      .current_maps = photon_current_maps,
+                                      .show_light = photon_show_light,
                                       .maps = photon_all_maps,
                                       .batches_max = photon_batches_max,
                                       .counts_samples = photon_counts_samples};

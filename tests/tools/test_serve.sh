@@ -27,4 +27,5 @@ if ! ls "$(dirname "$program")"/../lib/kandela-serve.so >/dev/null 2>&1; then
 fi
 set -m # without job control a script's children ignore SIGINT
 expect_exit 0 python3 "$source_folder/tests/tools/serve_client.py" "$program" box.obj
+expect_exit 0 python3 "$source_folder/tests/tools/serve_light.py" "$program" box.obj
 expect_done

@@ -104,6 +104,7 @@ void live_close(live_session *owned) {
     pthread_mutex_unlock(&owned->lock);
     if (owned->server) owned->calls->close(owned->server);
     render_kept_close(&owned->kept);
+    live_drop_fetched(owned);
     live_drop_picture(owned->beauty);
     pthread_cond_destroy(&owned->changed);
     pthread_mutex_destroy(&owned->lock);
@@ -223,6 +224,7 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
         live_camera_apply(ends, &to, scene_origin(live->scene));
         scene_set_cameras(live->scene, &ends[0], &ends[1]);
     }
+    live_drop_fetched(live);
     live->began = timing_now();
     live->looked = 0;
     *status = scale_lights(live, &lights);

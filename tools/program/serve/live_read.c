@@ -4,6 +4,7 @@
 #include "scenes/mesh/origin.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,6 +240,19 @@ kd_status live_action_read(live_action *action, const char *text, size_t bytes) 
                "`action`: expected \"pause\", \"resume\", \"restart\" or \"save\"");
     *action = (live_action)found;
     return KD_OK;
+}
+
+bool live_number_read(int64_t *out, const char *text, int64_t otherwise, int64_t minimum,
+                      int64_t maximum) {
+    char *end = NULL;
+    *out = otherwise;
+    if (!text || !*text) return true;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || value < minimum || value > maximum)
+        return false;
+    *out = value;
+    return true;
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */

@@ -46,6 +46,11 @@ typedef enum live_action {
 } live_action;
 kd_status live_action_read(live_action *action, const char *text, size_t bytes);
 
+/* Reads a whole number from `minimum` to `maximum`, which are not negative; `otherwise` if there is
+   no text. Returns false for anything else. */
+bool live_number_read(int64_t *out, const char *text, int64_t otherwise, int64_t minimum,
+                      int64_t maximum);
+
 /* Returns the option after `row` that the page shows as a setting, or the first one for NULL; NULL
    at the end. */
 const option_row *live_setting_next(const option_row *row);

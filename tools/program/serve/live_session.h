@@ -1,6 +1,7 @@
 /* What the thread that renders and the threads of connections share. */
 #ifndef KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
 #define KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
+#include "photon/maps/photon_map.h"
 #include "render/api/render_trees.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/serve/live.h"
@@ -10,14 +11,11 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum {
-    TOKEN_BYTES = 33,
-    LIVE_ERRORS = 64,
-    LIVE_STAGES = 32,
-    LIVE_LEDGER = 5,
-    LIVE_MAPS = 3,
-    LIVE_VIEWS = 12
-};
+enum { TOKEN_BYTES = 33, LIVE_ERRORS = 64, LIVE_STAGES = 32, LIVE_LEDGER = 5, LIVE_VIEWS = 12 };
+
+/* Photon maps: the lists of photon mapping in their order, whose last one may hold beams instead,
+   and the vertices of vcm's light paths. */
+enum { LIVE_MAP_VOLUME = PHOTON_LIST_MEDIA, LIVE_MAP_BEAMS, LIVE_MAP_VERTICES, LIVE_MAPS };
 
 /* A picture of half floats that answers share. */
 typedef struct live_picture {
@@ -29,8 +27,10 @@ typedef struct live_picture {
 /* A question that the thread that renders answers. */
 typedef struct live_query {
     void (*run)(struct live_query *query, live_session *live, const render_moment *now);
-    int32_t x, y;
-    uint64_t limit;
+    int32_t x, y;   /* a pixel; negative: none */
+    uint64_t limit; /* or a level */
+    int64_t path;   /* a light path; negative: none */
+    bool paths;     /* with the numbers of paths */
     char name[32];
     /* the answer: `bytes` from malloc, or a message in `error` */
     unsigned code;
@@ -47,6 +47,13 @@ typedef struct live_figure {
     char name[24];
     double value;
 } live_figure;
+
+typedef struct live_map {
+    const char *name; /* static */
+    uint64_t count;   /* photons; of vertices: light paths */
+    uint32_t levels;  /* of its k-d tree; 0: none */
+    bool flights;     /* its light paths can be traced again */
+} live_map;
 
 typedef struct live_error {
     uint32_t samples;
@@ -68,7 +75,8 @@ typedef struct live_state {
     live_camera camera;
     double bounds[6];
     uint32_t tree_levels;
-    live_figure stages[LIVE_STAGES], ledger[LIVE_LEDGER], maps[LIVE_MAPS];
+    live_figure stages[LIVE_STAGES], ledger[LIVE_LEDGER];
+    live_map maps[LIVE_MAPS];
     int stage_count, ledger_count, map_count;
     live_error errors[LIVE_ERRORS];
     int error_count;
@@ -107,8 +115,10 @@ struct live_session {
     double scaled[LIVE_LIGHTS];            /* by which the scene's lights are scaled */
     struct scene *scene;
     double began, looked, shrink;
-    double quiet_until; /* timing_now() before which queries wait */
-    bool finished;
+    double quiet_until;  /* timing_now() before which queries wait */
+    photon_maps fetched; /* copied from the device, if has_fetched */
+    uint32_t fetched_pass;
+    bool has_fetched;
 };
 
 /* live_watch.c */
@@ -133,11 +143,21 @@ live_picture *live_resolve(const render_moment *now, int channel, const live_pic
 /* live_queries.c: for live_query.run */
 void live_query_channel(live_query *query, live_session *live, const render_moment *now);
 void live_query_pixel(live_query *query, live_session *live, const render_moment *now);
-void live_query_photons(live_query *query, live_session *live, const render_moment *now);
-void live_query_boxes(live_query *query, live_session *live, const render_moment *now);
-void live_query_ray(live_query *query, live_session *live, const render_moment *now);
 void live_query_save(live_query *query, live_session *live, const render_moment *now);
 void live_query_file(live_query *query, live_session *live, const render_moment *now);
+
+/* live_trees.c */
+void live_query_boxes(live_query *query, live_session *live, const render_moment *now);
+void live_query_ray(live_query *query, live_session *live, const render_moment *now);
+void live_query_tree(live_query *query, live_session *live, const render_moment *now);
+/* live_light.c */
+void live_query_photons(live_query *query, live_session *live, const render_moment *now);
+void live_query_flights(live_query *query, live_session *live, const render_moment *now);
+void live_query_planes(live_query *query, live_session *live, const render_moment *now);
+/* Lists the maps that are not empty, and returns their number. */
+int live_list_maps(live_map out[LIVE_MAPS], const struct frame *frame);
+/* Frees the maps that were copied from a device, which may have changed. */
+void live_drop_fetched(live_session *live);
 
 /* Channels of /api/picture, beauty first; NULL after the last. */
 const char *live_channel_name(int channel);
@@ -151,5 +171,14 @@ char *live_scene_print(const live_session *live);
 void live_answer(void *context, const serve_request *request, serve_answer *out);
 size_t live_stream_read(void *stream, char *out, size_t maximum);
 void live_stream_close(void *stream);
+/* Answers with `text` from malloc; NULL: out of memory. */
+void live_answer_text(serve_answer *out, unsigned code, const char *type, char *text);
+void live_answer_error(serve_answer *out, unsigned code, const char *message);
+
+/* live_post.c */
+void live_post_camera(live_session *live, const serve_request *request, serve_answer *out);
+void live_post_settings(live_session *live, const serve_request *request, serve_answer *out);
+void live_post_lights(live_session *live, const serve_request *request, serve_answer *out);
+void live_post_control(live_session *live, const serve_request *request, serve_answer *out);
 
 #endif

@@ -99,7 +99,15 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     add_figures(root, "stages", "seconds", state->stages, state->stage_count);
     add_figures(root, "ledger", "share", state->ledger, state->ledger_count);
-    add_figures(root, "photon_maps", "count", state->maps, state->map_count);
+    cJSON *maps = cJSON_AddArrayToObject(root, "photon_maps");
+    for (int i = 0; i < state->map_count; ++i) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", state->maps[i].name);
+        cJSON_AddNumberToObject(object, "count", (double)state->maps[i].count);
+        cJSON_AddNumberToObject(object, "levels", state->maps[i].levels);
+        cJSON_AddBoolToObject(object, "flights", state->maps[i].flights);
+        cJSON_AddItemToArray(maps, object);
+    }
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();

@@ -1,7 +1,6 @@
 /* The thread that renders: takes pictures of the film, answers queries, pauses. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "photon/maps/photon_map.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
@@ -184,18 +183,6 @@ static void note_error(live_state *state, const film *film, uint32_t samples) {
     ++state->error_count;
 }
 
-static void note_maps(live_state *state, const frame *frame) {
-    const photon_maps *maps =
-        frame->integrator->current_maps ? frame->integrator->current_maps(frame) : NULL;
-    state->map_count = 0;
-    if (!maps) return;
-    const photon_map *list[] = {&maps->global, &maps->caustic, &maps->media};
-    for (int i = 0; i < PHOTON_LISTS; ++i)
-        if (list[i]->count)
-            add_figure(state->maps, &state->map_count, LIVE_MAPS, photon_list_names[i],
-                       (double)list[i]->count);
-}
-
 static void note_figures(live_state *state, const render_moment *now) {
     const frame *frame = now->frame;
     const frame_statistics *from = &frame->statistics;
@@ -212,7 +199,7 @@ static void note_figures(live_state *state, const render_moment *now) {
         add_figure(list, count, LIVE_LEDGER, "escaped", from->watts_escaped / all);
         add_figure(list, count, LIVE_LEDGER, "ended", from->watts_ended / all);
     }
-    note_maps(state, frame);
+    state->map_count = live_list_maps(state->maps, frame);
 }
 
 static uint32_t levels_of(const tritree_view *tree, int32_t depth) {
@@ -234,8 +221,7 @@ static void note_state(live_session *live, const render_moment *now, uint32_t sa
         origin_to_world(at, scene->origin, ends[i]);
         memcpy(state->bounds + 3 * i, at, sizeof at);
     }
-    state->tree_levels =
-        frame->device_frame ? 0 : levels_of(&scene->tree, (int32_t)now->out->tree.depth);
+    state->tree_levels = levels_of(&scene->tree, (int32_t)now->out->tree.depth);
     snprintf(state->device, sizeof state->device, "%s", frame->device_frame ? "cuda" : "cpu");
     note_figures(state, now);
     note_error(state, now->film, samples);
@@ -420,6 +406,7 @@ void live_finished(void *context, const render_moment *now) {
     live_session *of = (live_session *)context;
     const frame *frame = now->frame;
     const uint32_t samples = film_min_samples(now->film);
+    live_drop_fetched(of); /* the next slice of the exposure has others */
     const bool over = frame->on_target || frame_is_over(frame, samples) || frame->film_cut ||
                       samples >= (uint32_t)integrator_samples(frame->integrator, frame->options);
     atomic_store(&of->attention, false);
