@@ -214,6 +214,8 @@ class App {
       this.photonsDetails.open = true;
       this.refreshPhotons(true);
     }
+    if (changed) document.getElementById("readout").textContent = mode === "space" ? "Drag to turn the view; click a photon to see where it came from."
+      : "Point at the picture to read its values; click to inspect a pixel.";
     this.picture.draw();
     this.space.draw();
     this.applyRights();

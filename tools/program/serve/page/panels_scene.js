@@ -122,7 +122,8 @@ function photonsPanel(app) {
 function flightsPanel(app) {
   const { space } = app, { options } = space, { content, details } = panel("Light paths", false);
   const map = choice("Map", [], "", () => { if (showing) load(); }, "flight-map");
-  const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(Math.round(x)), changed: () => { if (showing) load(); }, id: "flight-count" });
+  const nice = x => Number(x.toPrecision(1));
+  const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => { if (showing) load(); }, id: "flight-count" });
   const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) + 1; space.draw(); }, id: "flight-bounces" });
   const show = button("Show light paths", () => app.showFlights(!showing)), remove = button("Remove the marked one", () => choose(null));
   show.id = "show-flights";
@@ -131,7 +132,7 @@ function flightsPanel(app) {
   let showing = false, fetched = "", next = 0;
 
   const load = newestOnly(async () => {
-    const flights = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(map.select.value)}&count=${Math.round(many.value)}`));
+    const flights = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(map.select.value)}&count=${nice(many.value)}`));
     flights.forEach(app.learnLight);
     if (!showing) return;
     bounces.limit = Math.max(1, ...flights.map(flight => flight.points.length - 2));
@@ -170,6 +171,8 @@ function flightsPanel(app) {
     if (flight) {
       const rows = flight.points.map(({ kind, power, stored }, i) => [i, (i === 0 ? `from ${lightTitle(flight.light, flight.group)}` : kindNames[kind] || "") + (stored ? ", photon" : ""), formatVector(power)]);
       const list = element("div", { className: "scroller", tabindex: "0", role: "region" }, table(["Step", "Where", "Power [W]"], rows));
+      const near = ({ position, stored }) => photon && stored && position.every((x, k) => Math.abs(x - photon.position[k]) <= 1e-5 * (1 + Math.abs(x)));
+      list.querySelectorAll("tbody tr").forEach((item, i) => item.classList.toggle("now", Boolean(near(flight.points[i]))));
       list.setAttribute("aria-label", "Steps of the marked light path");
       one.append(element("h3", { textContent: `Light path ${flight.path}` }),
         ...(photon ? [element("p", { className: "hint", textContent: `The photon has made ${plural(photon.bounce, "bounce")} and comes from ${lightTitle(flight.light, flight.group)}.` })] : []), list);
@@ -206,6 +209,9 @@ function flightsPanel(app) {
 function pixelPanel(app) {
   const { space, picture } = app, { content, details } = panel("Pixel", false);
   const place = element("p", { className: "hint", textContent: "Click a pixel of the picture." });
+  /* Of progressive methods, whose discs shrink from pass to pass. */
+  const history = [], radii = element("div", { hidden: true }), chart = svgElement("svg", { class: "chart" });
+  radii.append(element("h3", { textContent: "How fast does the disc shrink? [radius in m]" }), chart);
   const facts = element("div", {}), photons = element("div", { className: "scroller", tabindex: "0", role: "region" });
   photons.setAttribute("aria-label", "Photons of the disc");
   const focus = button("Focus here", () => app.focusAt(app.inspected && app.inspected.position), true);
@@ -222,7 +228,7 @@ function pixelPanel(app) {
   y.id = "pixel-y";
   const hover = check("Disc and photons under the mouse, in “Overlay”", true, checked => { if (!checked) app.hoverPixel(null); }, "hover-disc");
   content.append(place, element("div", { className: "pair" }, element("label", {}, "x", x), element("label", {}, "y", y)),
-    element("div", { className: "buttons" }, go, focus, face, ray), hover.box, facts, photons);
+    element("div", { className: "buttons" }, go, focus, face, ray), hover.box, facts, radii, photons);
   app.inspect = newestOnly(async (column, line) => {
     const [width, height] = picture.size;
     column = Math.min(width - 1, Math.max(0, Math.floor(column)));
@@ -232,7 +238,23 @@ function pixelPanel(app) {
     y.value = String(line);
     details.open = true;
     picture.draw();
+    history.length = 0;
     show(await getJson(`/api/pixel?x=${column}&y=${line}`));
+  });
+  let next = 0;
+  const again = newestOnly(async () => {
+    const [column, line] = app.selected, { generation } = live.state;
+    let answer = null;
+    try {
+      answer = await getJson(`/api/pixel?x=${column}&y=${line}`);
+    } catch { /* the renderer is busy */ }
+    if (answer && app.selected && app.selected[0] === column && app.selected[1] === line && generation === live.state.generation) show(answer);
+  });
+  live.on("state", state => {
+    const now = performance.now();
+    if (!app.selected || !details.open || !["sppm", "vcm"].includes(state.integrator) || now < next || (history.length && history[history.length - 1][0] === state.pass)) return;
+    next = now + 1000;
+    again();
   });
   function show(answer) {
     app.inspected = answer;
@@ -242,6 +264,9 @@ function pixelPanel(app) {
       ["Normal", formatVector(answer.normal)], ["Object", answer.object], ["Material number", answer.material], ["Triangle number", answer.triangle],
       ["Disc radius [m]", formatNumber(answer.radius)], ["Photons in the disc", answer.photons && answer.radius > 0 ? formatNumber(found.length) : null],
       ["Their power [W]", found.length ? formatVector([0, 1, 2].map(k => found.reduce((sum, photon) => sum + photon.power[k], 0))) : null]]));
+    const { pass, integrator } = live.state;
+    if (["sppm", "vcm"].includes(integrator) && answer.radius > 0 && pass > 0) history.push([pass, answer.radius]);
+    radii.hidden = !showCurve(chart, history, { label: "Radius of the disc by the number of passes, both logarithmic", x: "passes" });
     photons.hidden = !found.length;
     const from = photon => {
       const title = lightTitle(photon.light, photon.group), made = button(title, () => app.showPhotonPath(photon));
@@ -284,7 +309,7 @@ function pixelPanel(app) {
     app.selected = app.inspected = null;
     facts.replaceChildren();
     photons.replaceChildren();
-    photons.hidden = true;
+    photons.hidden = radii.hidden = true;
     place.textContent = "Click a pixel of the picture.";
     picture.draw();
   };

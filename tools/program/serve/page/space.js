@@ -331,13 +331,13 @@ class Space {
       shapes.bounds(above, flat);
     }
     if (disc) shapes.disc(above, disc);
-    if (chosen) shapes.flights(above, [chosen], options.colouring, 255, 1);
+    if (chosen) shapes.flights(above, [chosen], -1, 255, 1);
     this.drawLines(matrix, above);
     if (disc && disc.photons.length) this.drawPhotons("disc", 0, disc.photons.length, { ...view, hiding: false });
     gl.depthRange(0, 1);
     if (options.showBounds && !over && bounds && bounds.length === 6) shapes.bounds(lines, bounds);
     if (other) shapes.camera(lines, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
-    shapes.flights(lines, this.flights, options.colouring, options.bounces, Math.min(1, 8 / Math.sqrt(this.flights.length || 1)));
+    shapes.flights(lines, this.flights, options.colouring, options.bounces, Math.min(1, 8 / Math.sqrt(this.flights.length || 1)) * (chosen ? 0.3 : 1));
     if (options.showPhotons) shapes.beams(lines, this.beams, options.colouring, Math.min(1, 20 / Math.sqrt(this.beams.length || 1)) * options.opacity);
     this.drawLines(matrix, lines);
     this.drawBoxes(matrix);

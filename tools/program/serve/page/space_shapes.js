@@ -98,13 +98,13 @@ const shapes = {
         shapes.line(data, photon.position, vec3.along(photon.position, -disc.radius / 2, photon.direction), [0.8, 0.8, 0.8], 0.5);
   },
 
-  /* Light paths up to a number of bounces, coloured as the photons are. */
+  /* Light paths up to a number of bounces, coloured as the photons are, or white with the colouring -1. */
   flights(data, flights, colouring, bounces, alpha) {
     const middle = middleOf(flights.flatMap(flight => flight.points.map(point => Math.max(...point.power))));
     for (const { points, light } of flights)
       for (let i = 1; i < points.length && points[i].bounce <= bounces; i++) {
         const { power, bounce, kind } = points[i];
-        const colour = colouring === 1 ? classUnits[bounce & 7] : colouring === 2 ? classUnits[light & 7] : powerColour(power, middle);
+        const colour = colouring < 0 ? [1, 1, 1] : colouring === 1 ? classUnits[bounce & 7] : colouring === 2 ? classUnits[light & 7] : powerColour(power, middle);
         shapes.line(data, points[i - 1].position, points[i].position, colour, kind === 4 ? alpha / 4 : alpha);
       }
   },
