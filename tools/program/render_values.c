@@ -118,7 +118,8 @@ static const option_row memory_rows[] = {
 
 const option_group render_groups[] = {GROUPS(NULL)};
 /* The others are for pictures that are written without being asked for. */
-const option_group serve_groups[] = {GROUPS("output,quick,progress,display-server,serve,reference")};
+const option_group serve_groups[] = {
+    GROUPS("output,quick,progress,display-server,serve,reference")};
 
 const help_pair render_examples[] = {
     {"kandela render bunny.obj",
