@@ -260,10 +260,9 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
-    const kd_status built =
-        keeping->kept && !frame->device_frame
-            ? render_trees_reuse(out, keeping->kept, view, frame->options, frame->job)
-            : render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job);
+    if (keeping->kept) trees = &keeping->kept->trees;
+    const kd_status built = render_trees_reuse(out, frame->device_frame, keeping->kept, trees, view,
+                                               frame->options, frame->job);
     KD_TRY(shared_frame_agree(comm, built));
     if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
         KD_TRY(shared_frame_agree(comm,

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from serve_session import PATIENCE, PROGRAM, SCENE, SMALL, Session, check_same, render
+from serve_session import PATIENCE, PROGRAM, SCENE, SMALL, Session, check_same, half, render
 
 
 def check_access(session):
@@ -306,6 +306,36 @@ def check_save():
     assert session.end() == 0
 
 
+def check_reference():
+    """A reference is shown as it was read, to the size of the picture; only the owner has pictures denoised."""
+    width, height, values = render()
+    session = Session("serve", SCENE, *SMALL, "--reference", "direct.pfm")
+    try:
+        state = session.wait(lambda state: state["status"] == "done")
+        assert state["channels"][-1] == "reference" and state["denoise"] == {"available": True, "on": False, "picture": 0}
+        assert session.picture("reference") == (width, height, 3, tuple(map(half, values)))
+        assert session.ask("/api/picture?channel=denoised")[0] == 503
+        assert session.ask("/api/control", {"action": "denoise"}, token=session.viewer)[0] == 403
+        assert session.ask("/api/control", {"action": "denoise"})[0] == 200
+        state = session.wait(lambda state: state["denoise"]["picture"] == state["picture"])
+        assert state["denoise"]["on"] and "denoised" in state["channels"]
+        values, denoised = session.picture()[3], session.picture("denoised")[3]
+        means = [sum(values[c::3]) / (width * height) for c in range(3)]
+        assert all(math.isclose(a, b, rel_tol=2e-3) for a, b in zip(means, denoised)), "as the denoiser of tests makes it"
+        before = session.picture()[3]
+        session.post("/api/camera", {"fov": 50})
+        session.wait(lambda state: state["denoise"]["picture"] == state["picture"])
+        assert session.picture()[3] != before
+        assert session.ask("/api/control", {"action": "raw"})[0] == 200 and not session.state()["denoise"]["on"]
+        state = session.post("/api/settings", {"width": 24})
+        assert "reference" not in state["channels"] and session.ask("/api/picture?channel=reference")[0] == 409
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+    session = Session("serve", SCENE, *SMALL, "--width", "24", "--reference", "direct.pfm")
+    assert session.program.wait(timeout=PATIENCE) == 3, "another size"
+
+
 def main():
     session = Session("serve", SCENE, *SMALL)
     try:
@@ -321,6 +351,7 @@ def main():
     finally:
         session.program.kill()
     check_save()
+    check_reference()
     check_motion()
     check_crop()
     check_memory()

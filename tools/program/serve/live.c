@@ -1,6 +1,7 @@
 /* Opening and closing of the live view, and the loop that renders a picture after the other. */
 #include "tools/program/serve/live.h"
 #include "core/files/file.h"
+#include "core/image_processing/develop.h"
 #include "core/memory.h"
 #include "core/system/process.h"
 #include "render/api/plan.h"
@@ -12,13 +13,14 @@
 
 /* --- the server ------------------------------------------------------------------------------- */
 
-kd_status live_check(const char *address) {
+kd_status live_check(const char *address, const char *reference, bool serves) {
     char host[64];
     int32_t port;
     KD_REQUIRE(!address || live_address_read(host, &port, address), KD_ERROR_USAGE,
                "--serve %.100s: expected ADDRESS:PORT with a numeric address, such as "
                "127.0.0.1:7410 or [::1]:7410",
                address);
+    KD_REQUIRE(!reference || serves, KD_ERROR_USAGE, "--reference needs --serve");
     return KD_OK;
 }
 
@@ -81,6 +83,7 @@ kd_status live_open(live_session **out, const live_request *request) {
     atomic_init(&made->urgent, false);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
+    KD_TRY_GOTO(live_open_reference(made, request->reference));
     KD_TRY_GOTO(load_plugin(made));
     KD_TRY_GOTO(make_token(made, made->owner));
     KD_TRY_GOTO(make_token(made, made->viewer));
@@ -102,10 +105,14 @@ void live_close(live_session *owned) {
     owned->closing = true;
     live_say_changed(owned);
     pthread_mutex_unlock(&owned->lock);
+    if (owned->has_denoiser) pthread_join(owned->denoiser, NULL);
     if (owned->server) owned->calls->close(owned->server);
     render_kept_close(&owned->kept);
     live_drop_fetched(owned);
     live_drop_picture(owned->beauty);
+    live_drop_picture(owned->reference);
+    live_drop_picture(owned->denoised);
+    image_close(&owned->read);
     pthread_cond_destroy(&owned->changed);
     pthread_mutex_destroy(&owned->lock);
     if (owned->plugin) plugin_close(owned->plugin);
@@ -217,6 +224,8 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     live->state.error[0] = '\0';
     live->state.error_count = 0;
     live->previewing = true;
+    live_drop_picture(live->denoised);
+    live->denoised = NULL;
     live_say_changed(live);
     pthread_mutex_unlock(&live->lock);
     if (moved) {
@@ -225,6 +234,7 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
         scene_set_cameras(live->scene, &ends[0], &ends[1]);
     }
     live_drop_fetched(live);
+    live_place_reference(live);
     live->began = timing_now();
     live->looked = 0;
     *status = scale_lights(live, &lights);
@@ -290,7 +300,8 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
                       kd_render_options *options, const render_keeping *keeping, job_control *job) {
     render_keeping viewed = *keeping;
     bool again = true;
-    kd_status status = KD_OK;
+    kd_status status = live_check_reference(live, options);
+    KD_TRY(status);
     viewed.watch = &live->watch;
     viewed.kept = scene_moves(scene) ? NULL : &live->kept;
     memset(out, 0, sizeof *out);
@@ -299,6 +310,8 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
     live->options = live->expected = *options;
     live->job = job;
     live->rendering = true;
+    live->can_denoise = denoise_check() == KD_OK;
+    status_clear();
     list_lights(live);
     pthread_mutex_unlock(&live->lock);
     while (again) {

@@ -64,13 +64,8 @@ static bool take_number(int64_t *out, const serve_request *request, serve_answer
 static live_picture *reduced(live_picture *from, uint32_t scale) {
     const uint32_t width = (from->width + scale - 1) / scale,
                    height = (from->height + scale - 1) / scale, components = from->components;
-    const size_t bytes = (size_t)width * height * components * sizeof *from->values;
-    live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
+    live_picture *made = live_picture_open(width, height, components);
     if (made) {
-        atomic_init(&made->holders, 1);
-        made->width = width;
-        made->height = height;
-        made->components = components;
         made->number = from->number;
         for (size_t y = 0; y < height; ++y)
             for (size_t x = 0; x < width; ++x)
@@ -108,7 +103,15 @@ static void get_picture(live_session *live, const serve_request *request, serve_
         live_answer_error(out, 400, "channel: unknown; the state lists all");
         return;
     }
-    live_picture *picture = channel == 0 ? live_hold_picture(live) : NULL;
+    live_picture *picture = live_hold_picture(live, channel);
+    if (!picture && channel == LIVE_REFERENCE) {
+        live_answer_error(out, 409, "there is no reference; start with --reference FILE");
+        return;
+    }
+    if (!picture && channel == LIVE_DENOISED) {
+        live_answer_error(out, 503, "no picture is denoised yet; POST /api/control starts that");
+        return;
+    }
     if (!picture) {
         live_query query = {.run = live_query_channel, .x = channel};
         live_query_wait(live, &query);

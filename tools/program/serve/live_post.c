@@ -98,6 +98,10 @@ void live_post_control(live_session *live, const serve_request *request, serve_a
         return;
     }
     pthread_mutex_lock(&live->lock);
+    const bool switched = action == LIVE_DENOISE || action == LIVE_RAW;
+    const bool refused = (action == LIVE_DENOISE && !live->can_denoise) ||
+                         (switched && !live_denoise(live, action == LIVE_DENOISE));
+    if (switched) live_say_changed(live);
     if (action == LIVE_PAUSE || action == LIVE_RESUME) {
         live->paused = action == LIVE_PAUSE;
         atomic_store(&live->urgent, true);
@@ -105,5 +109,10 @@ void live_post_control(live_session *live, const serve_request *request, serve_a
     }
     if (action == LIVE_RESTART) restart(live);
     pthread_mutex_unlock(&live->lock);
-    answer_read(out, status);
+    if (refused)
+        live_answer_error(out, 409,
+                          "Open Image Denoise was not found; tools/quickstart --denoise "
+                          "installs it");
+    else
+        answer_read(out, status);
 }

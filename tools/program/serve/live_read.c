@@ -228,7 +228,8 @@ done:
 }
 
 kd_status live_action_read(live_action *action, const char *text, size_t bytes) {
-    static const char *const names[LIVE_ACTIONS] = {"pause", "resume", "restart", "save"};
+    static const char *const names[LIVE_ACTIONS] = {"pause", "resume",  "restart",
+                                                    "save",  "denoise", "raw"};
     cJSON *root = NULL;
     KD_TRY(parse(&root, text, bytes));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "action");
@@ -237,7 +238,7 @@ kd_status live_action_read(live_action *action, const char *text, size_t bytes) 
         if (strcmp(item->valuestring, names[i]) == 0) found = i;
     cJSON_Delete(root);
     KD_REQUIRE(found < LIVE_ACTIONS, KD_ERROR_INPUT,
-               "`action`: expected \"pause\", \"resume\", \"restart\" or \"save\"");
+               "`action`: expected pause, resume, restart, save, denoise or raw");
     *action = (live_action)found;
     return KD_OK;
 }

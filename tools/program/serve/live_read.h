@@ -42,6 +42,8 @@ typedef enum live_action {
     LIVE_RESUME,
     LIVE_RESTART,
     LIVE_SAVE,
+    LIVE_DENOISE, /* pictures from now on */
+    LIVE_RAW,     /* no longer */
     LIVE_ACTIONS
 } live_action;
 kd_status live_action_read(live_action *action, const char *text, size_t bytes);

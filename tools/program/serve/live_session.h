@@ -66,6 +66,19 @@ typedef struct live_view {
     live_camera camera;
 } live_view;
 
+/* Channels of /api/picture; the last two are not always there. */
+enum {
+    LIVE_BEAUTY,
+    LIVE_ALBEDO,
+    LIVE_NORMAL,
+    LIVE_DEPTH,
+    LIVE_NOISE,
+    LIVE_SAMPLES,
+    LIVE_REFERENCE,
+    LIVE_DENOISED,
+    LIVE_CHANNELS
+};
+
 /* What clients see. */
 typedef struct live_state {
     live_status status;
@@ -101,14 +114,18 @@ struct live_session {
     live_camera next_camera;    /* if has_camera */
     live_lights lights;         /* with the changes of the owner */
     bool has_camera, restart, paused, closing, previewing, rendering;
-    job_control *job; /* of the rendering; NULL: none */
-    live_picture *beauty;
+    job_control *job;                            /* of the rendering; NULL: none */
+    live_picture *beauty, *reference, *denoised; /* NULL: there is none */
+    bool denoises, can_denoise;
     live_query *queries;
     int streams;
     double active_until;   /* timing_now() until which a client is taken to be there */
     atomic_bool urgent;    /* the owner controls the rendering: look at once */
     atomic_bool attention; /* the thread that renders is to look */
+    pthread_t denoiser;    /* if has_denoiser */
+    bool has_denoiser;
     /* below: of the thread that renders */
+    image read; /* the reference; without planes: none */
     render_kept kept;
     render_watch watch;
     scene_light_group groups[LIVE_LIGHTS]; /* of `lights` */
@@ -126,11 +143,6 @@ double live_look(void *context, const render_moment *now, double *paused);
 bool live_wanted(void *context);
 void live_finished(void *context, const render_moment *now);
 bool live_drops(void *context);
-/* Takes the picture of a preview. */
-void live_show_preview(live_session *live, const render_result *result);
-/* Returns the picture, which the caller drops; NULL: there is none yet. */
-live_picture *live_hold_picture(live_session *live);
-void live_drop_picture(void *picture);
 /* Runs a query on the thread that renders and waits for it. */
 void live_query_wait(live_session *live, live_query *query);
 /* Says that a client is there. With the lock. */
@@ -138,7 +150,26 @@ void live_note_client(live_session *live);
 /* Returns the time, on the clock of pthread_cond_timedwait, `seconds` from now. */
 struct timespec live_time_after(double seconds);
 void live_say_changed(live_session *live); /* with the lock */
+
+/* live_pictures.c */
+/* Returns a picture of undefined values; NULL: out of memory. */
+live_picture *live_picture_open(uint32_t width, uint32_t height, uint32_t components);
 live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before);
+/* Replaces the picture; NULL: the old one stays. With the lock. */
+void live_put_picture(live_session *live, live_picture *made);
+/* Takes the picture of a preview. */
+void live_show_preview(live_session *live, const render_result *result);
+/* Returns a picture that is kept, which the caller drops; NULL: there is none. */
+live_picture *live_hold_picture(live_session *live, int channel);
+void live_drop_picture(void *picture);
+/* Reads the reference, `path` NULL: none; checks that it is as large as the picture; and makes
+   its picture for the current options, none if it has another size. */
+kd_status live_open_reference(live_session *live, const char *path);
+kd_status live_check_reference(const live_session *live, const kd_render_options *options);
+void live_place_reference(live_session *live);
+/* Switches denoising, with the lock. Returns false if that is not possible. */
+bool live_denoise(live_session *live, bool on);
+const char *live_channel_name(int channel); /* NULL after the last */
 
 /* live_queries.c: for live_query.run */
 void live_query_channel(live_query *query, live_session *live, const render_moment *now);
@@ -158,9 +189,6 @@ void live_query_planes(live_query *query, live_session *live, const render_momen
 int live_list_maps(live_map out[LIVE_MAPS], const struct frame *frame);
 /* Frees the maps that were copied from a device, which may have changed. */
 void live_drop_fetched(live_session *live);
-
-/* Channels of /api/picture, beauty first; NULL after the last. */
-const char *live_channel_name(int channel);
 
 /* live_state.c: returns the state as JSON from malloc; NULL: out of memory. With the lock. */
 char *live_state_print(const live_session *live, bool owner);

@@ -118,7 +118,12 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     cJSON *channels = cJSON_AddArrayToObject(root, "channels");
     for (int i = 0; live_channel_name(i); ++i)
-        cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
+        if ((i != LIVE_REFERENCE || live->reference) && (i != LIVE_DENOISED || live->denoised))
+            cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
+    cJSON *denoise = cJSON_AddObjectToObject(root, "denoise");
+    cJSON_AddBoolToObject(denoise, "available", live->can_denoise);
+    cJSON_AddBoolToObject(denoise, "on", live->denoises);
+    cJSON_AddNumberToObject(denoise, "picture", live->denoised ? live->denoised->number : 0);
 }
 
 /* The part of the picture that is rendered, from its left and upper edge: [0, 0, width, height] is

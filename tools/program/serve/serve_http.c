@@ -15,7 +15,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A connection, in the list of strangers as long as it is one of them. */
@@ -352,6 +354,11 @@ static void close_folder(const char *path) {
     rmdir(path);
 }
 
+static void yield_to_others(void) {
+    enum { LOWEST = 19 };
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST); /* of the thread alone */
+}
+
 __attribute__((visibility("default"))) extern const serve_calls kandela_serve_calls;
-const serve_calls kandela_serve_calls = {SERVE_VERSION, open_server, close_server,
-                                         fill_random,   open_folder, close_folder};
+const serve_calls kandela_serve_calls = {SERVE_VERSION, open_server,  close_server,   fill_random,
+                                         open_folder,   close_folder, yield_to_others};

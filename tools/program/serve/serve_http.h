@@ -9,7 +9,7 @@
 
 /* name of the plug-in's symbol, a serve_calls, and the version of this interface */
 #define SERVE_SYMBOL "kandela_serve_calls"
-enum { SERVE_VERSION = 1 };
+enum { SERVE_VERSION = 2 };
 
 enum {
     SERVE_BODY_MAX = 1 << 16,    /* bytes of a request's body */
@@ -63,6 +63,8 @@ typedef struct serve_calls {
        again. */
     bool (*folder_open)(char path[SERVE_FOLDER]);
     void (*folder_close)(const char *path);
+    /* Gives the calling thread, and those that it starts, the lowest priority. */
+    void (*yield_to_others)(void);
 } serve_calls;
 
 #endif
