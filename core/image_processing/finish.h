@@ -49,10 +49,10 @@ kd_status image_finish_make(image *out, const image *from, float exposure,
          .initial = "0",                                                                           \
          .maximum = 1,                                                                             \
          .resume = OPTION_RESUME_FREE,                                                             \
-         .help = "darken 8-bit pictures towards the corners, there by this share"},                \
+         .help = "darken the corners of 8-bit pictures by this share"},                            \
         {OPTION_ROW(type, "white-balance", OPTION_NAME, white_balance), .argument = "WHITE",       \
          .initial = "none", .resume = OPTION_RESUME_FREE,                                          \
-         .help = "what 8-bit pictures show as white: the light of a temperature (3200K), "         \
+         .help = "colour that 8-bit pictures show as white: a temperature (3200K), "               \
                  "#rrggbb or r,g,b"},                                                              \
         {OPTION_ROW(type, "contrast", OPTION_FLOAT, contrast),                                     \
          .argument = "C",                                                                          \

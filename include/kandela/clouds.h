@@ -14,9 +14,15 @@
            return status == KD_OK;
        }
 
-   Points and results are in host memory and belong to the caller; `ids` of points are ignored.
-   Results do not depend on the number of threads. Every function may be called by any number of
-   threads at once. */
+   Memory: points and results are arrays in host memory, which the caller owns. The field `ids` of
+   kd_point_array is ignored.
+
+   Errors: KD_ERROR_USAGE for a required argument that is NULL, or for arrays of unsuitable dims or
+   scalar; KD_ERROR_INPUT for a number out of range; KD_ERROR_MEMORY. The message is in
+   kd_last_error().
+
+   Threads: every function may be called by any number of threads at once. Results do not depend on
+   the number of threads. */
 #ifndef KANDELA_CLOUDS_H
 #define KANDELA_CLOUDS_H
 #include <kandela/points.h>
@@ -25,35 +31,38 @@
 extern "C" {
 #endif
 
-/* Clusters points by density (DBSCAN, Ester et al. 1996). A point with at least `least` >= 1 points
-   within `radius`, including itself, is a core point; core points within the radius of each other
-   are in one cluster; clusters are numbered by their first core point. Another point within the
-   radius of a core point belongs to the first such cluster; labels[i] is -1 for the rest. Distances
-   are those of kd_points_search_within, bit for bit.
-   The points are sorted into cells in which all are near each other, and no list of neighbours is
-   made. *suited is 0, and no label is set, if cells do not suit the points: more than four axes,
-   few points per cell with four, coordinates that are not finite or farther apart than about 2^31
-   radii, a radius whose square is not a normal number, or no points. The neighbours by a tree give
-   the clusters then. */
+/* Clusters points of 1 to 8 dimensions by density (DBSCAN, Ester et al. 1996). A point with at
+   least `least` >= 1 points within `radius` >= 0, including itself, is a core point; core points
+   within the radius of each other are in one cluster; clusters are numbered from 0 by their first
+   core point. Any other point within the radius of a core point belongs to the first such cluster;
+   labels[i], one for each point, is -1 for the rest. Distances are those of
+   kd_points_search_within, bit for bit.
+   The points are sorted into cells of a grid, without lists of neighbours. *suited is set to 1, or
+   to 0, and no label is set, if a grid does not suit the points: more than four dimensions, few
+   points per cell in four, coordinates that are not finite or farther apart than about 2^31 radii,
+   a radius whose square is not a normal number, or no points. In that case derive the clusters from
+   the results of kd_points_search_within. */
 KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
                                    int64_t *labels, int32_t *suited);
 
 /* Replaces the points in each cube of a grid by their mean. The cube of a point has the index
-   floor((x - origin) / size) along each axis, in double precision. `size` > 0; `origin`: one number
-   per axis, or NULL: the least coordinates minus half of `size`, as in Open3D. Writes *voxels
-   means, in the scalar of the points, to `means`, which has room for as many rows as there are
-   points; they are in lexicographic order of the cubes. Sums are in double precision, in input
-   order. *suited is 0, and nothing else is set, if a coordinate is not finite or the grid has more
-   than about 2^31 cubes along an axis or 2^63 in all. */
+   floor((x - origin) / size) along each axis, in double precision. `size` > 0, in the unit of the
+   points; `origin`: one number per axis, or NULL: the smallest coordinates minus half of `size`, as
+   in Open3D. Writes *voxels means, in the scalar and dims of the points, to `means`, which must
+   hold as many rows as there are points; they are in lexicographic order of the cubes. Sums are in
+   double precision, in input order. *suited is set to 1, or to 0, and nothing else is set, if a
+   coordinate is not finite or the grid has more than about 2^31 cubes along an axis or 2^63 in all.
+ */
 KD_API kd_status kd_clouds_downsample(const kd_point_array *points, double size,
                                       const double *origin, void *means, uint64_t *voxels,
                                       int32_t *suited);
 
-/* Estimates the normal at each query as the direction of least variance of its neighbours, in
-   double precision. Row i of `ids` has the indices of k neighbours, such as from kd_points_nearest;
-   KD_NO_POINT for none. Normals have the scalar of the queries, which must be that of the points;
-   both have three axes. A normal faces `toward`, or with NULL its largest component is positive; it
-   is (1, 0, 0) before this choice if all directions vary equally. */
+/* Estimates the unit normal at each query as the direction of least variance of its neighbours, in
+   double precision. Row i of `ids` holds the indices of the k >= 1 neighbours of query i, such as
+   those of kd_points_nearest; KD_NO_POINT stands for none. Points and queries have 3 dims and the
+   same scalar, which is also that of `normals`, three for each query. A normal points to the side
+   of the position `toward` (x, y, z) or, if that is NULL, has a positive largest component; before
+   this choice it is (1, 0, 0) if the variance is equal in all directions. */
 KD_API kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *queries,
                                    const uint32_t *ids, uint32_t k, const double *toward,
                                    void *normals);

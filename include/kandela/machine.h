@@ -25,12 +25,14 @@ extern "C" {
    cores that the process may use. At most 8 per core; a larger number is reduced, with a warning.
  */
 KD_API void kd_threads_set(int32_t threads);
+/* Returns that number of threads, at least 1. */
 KD_API int32_t kd_threads(void);
 
-/* Number of devices: 0 is the CPU, the others are CUDA devices. The first call initialises CUDA. */
+/* Returns the number of devices, at least 1: device 0 is the CPU, the others are CUDA devices. The
+   first call initialises CUDA. */
 KD_API uint32_t kd_device_count(void);
-/* The id that options take, such as "cpu" or "cuda:0"; the name, such as "NVIDIA H200", and the
-   memory in bytes. "" and 0 for an index out of range. */
+/* Return the id that options take, such as "cpu" or "cuda:0"; the name, such as "NVIDIA H200"; and
+   the memory in bytes. For an index out of range: "" and 0. */
 KD_API const char *kd_device_id(uint32_t index);
 KD_API const char *kd_device_name(uint32_t index);
 KD_API uint64_t kd_device_bytes(uint32_t index);

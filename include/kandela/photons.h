@@ -85,11 +85,12 @@ KD_API kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_ma
 /* Returns the kd_photon_counts.stored photons of a map, ordered by (path, bounce); NULL if there
    are none. The array is owned by `photons`. */
 KD_API const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map);
-/* Writes a file that kd_render_options.photon_map can name. */
+/* Writes a file that kd_render_options.photon_map can name. On failure a file of that name remains
+   unchanged. */
 KD_API kd_status kd_photons_write(const kd_photons *photons, const char *path);
-/* Reads a file that kd_photons_write or the program wrote. On failure *out is NULL; after
-   KD_ERROR_INPUT, kd_last_error() says what is wrong with the file. The file must not change before
-   kd_photons_close. */
+/* Reads a file that kd_photons_write or `kandela photons` wrote; later changes of the file have no
+   effect. On failure *out is NULL: KD_ERROR_INPUT if the file is missing, truncated, modified or
+   invalid. The caller closes *out with kd_photons_close. */
 KD_API kd_status kd_photons_load(kd_photons **out, const char *path);
 
 #ifdef __cplusplus

@@ -114,7 +114,7 @@ typedef struct kd_points_query {
     kd_point_array points; /* the queries, with the dims and scalar of the tree; `ids` is ignored */
     const void *radii; /* one search radius per query, in the scalar of the tree, >= 0; or NULL */
     double max_radius; /* limit on every search radius, >= 0; default INFINITY: no limit */
-    int32_t coherent;  /* non-zero: consecutive queries are close in space; do not sort them */
+    int32_t coherent;  /* non-zero: consecutive queries are close in space and are not sorted */
     int32_t self;      /* non-zero: every point of the tree is a query, without being copied or
                           sorted; `points` must be empty and `radii` NULL; scratch and coherent have no
                           effect. A changed tree on a CPU is rebuilt for each call: call

@@ -27,9 +27,9 @@
        }
 
    Scenes: a geometry is a tree of <kandela/triangles.h>, which the caller opens, keeps open while
-   the scene uses it, and may use in several scenes. An instance places a geometry. Geometries and
-   instances are numbered from 0 in the order in which they are added. Nothing is seen before it is
-   instanced.
+   the scene uses it, and may use in several scenes. An instance places a geometry; a geometry
+   without instances is never hit. Geometries and instances are numbered from 0 in the order in
+   which they are added.
 
    Changes take effect with kd_ray_scene_commit; queries before that return KD_ERROR_USAGE. A commit
    takes about 1.5 microseconds of processor time per instance, whatever the meshes: only the top
@@ -37,8 +37,8 @@
    kd_ray_scene_set_geometry. (A k-d tree is rebuilt, not refitted: about 2 seconds of processor
    time per million triangles.)
 
-   Worlds: a ray sees the instances of its world only, and those of KD_EVERY_WORLD. Masks: a ray
-   sees an instance if the bits of their masks have one in common.
+   Worlds: a ray sees only the instances of its world and of KD_EVERY_WORLD. Masks: a ray sees an
+   instance only if their masks have a bit in common.
 
    Rays: as in <kandela/triangles.h>. A ray with a NaN, an infinite origin or a zero direction hits
    nothing.
@@ -80,10 +80,10 @@ typedef struct kd_ray_scene kd_ray_scene;
 typedef struct kd_ray_instance {
     double transform[12]; /* object to world space, three rows of (matrix | translation); any
                              invertible matrix that scales its axes in a ratio of at most 2^16 */
-    uint32_t geometry;
-    uint32_t mask;     /* 0: unseen */
-    uint32_t world;    /* below the number of worlds, or KD_EVERY_WORLD */
-    uint32_t reserved; /* 0 */
+    uint32_t geometry;    /* its number */
+    uint32_t mask;        /* 0: no ray sees the instance */
+    uint32_t world;       /* below the number of worlds, or KD_EVERY_WORLD */
+    uint32_t reserved;    /* must be 0 */
 } kd_ray_instance;
 
 /* A hit. If there is none: t is the ray's tmax, triangle, instance and geometry are
@@ -112,11 +112,12 @@ typedef struct kd_scene_near {
 typedef struct kd_ray_query {
     size_t struct_size;
     uint64_t count;
-    const kd_ray *rays;      /* in device memory 16-byte aligned */
+    const kd_ray *rays;      /* `count` rays; 16-byte aligned in device memory */
     const uint32_t *masks;   /* one per ray; NULL: all bits set */
     const uint32_t *worlds;  /* one per ray; NULL: world 0 */
-    const uint32_t *ignored; /* an instance and a triangle per ray that the ray passes through, such
-                                as those of the hit where it begins; KD_NO_INSTANCE: none. NULL */
+    const uint32_t *ignored; /* two per ray: an instance and its triangle that the ray does not hit,
+                                such as those of the hit where it begins; instance KD_NO_INSTANCE:
+                                none. NULL: none for all rays */
     void *stream;            /* cudaStream_t; NULL: the default stream */
 } kd_ray_query;
 
@@ -124,11 +125,11 @@ typedef struct kd_ray_query {
 typedef struct kd_point_query {
     size_t struct_size;
     uint64_t count;
-    const float *points;    /* x, y, z of each */
+    const float *points;    /* x, y, z of each, packed */
     const uint32_t *masks;  /* one per point; NULL: all bits set */
     const uint32_t *worlds; /* one per point; NULL: world 0 */
-    float max_distance;     /* from 0; INFINITY (the default) */
-    void *stream;
+    float max_distance;     /* limit of the search, >= 0; default INFINITY */
+    void *stream;           /* as in kd_ray_query */
 } kd_point_query;
 
 /* A committed scene, by kd_ray_scene_describe; new fields are only added at the end. */
@@ -159,29 +160,32 @@ static inline void kd_point_query_default(kd_point_query *query) {
 
 /****************************** Simple: build, change, inspect *******************************/
 
-/* Opens a scene of `worlds` worlds, from 1 to 2^32 - 2, without geometries. */
+/* Opens a scene of `worlds` worlds, from 1 to 2^32 - 2, without geometries. On failure *out is
+   NULL. The caller closes *out with kd_ray_scene_close. */
 KD_API kd_status kd_ray_scene_open(kd_ray_scene **out, uint32_t worlds);
-/* Frees the scene, not its trees; `scene` may be NULL. */
+/* Frees the scene, but not its trees; `scene` may be NULL. */
 KD_API void kd_ray_scene_close(kd_ray_scene *scene);
 
-/* Adds a tree, which is borrowed. *geometry is its number; it may be NULL. */
+/* Adds a tree, which the scene does not own. Sets *geometry to its number, unless `geometry` is
+   NULL. */
 KD_API kd_status kd_ray_scene_add_geometry(kd_ray_scene *scene, const kd_triangles *tree,
                                            uint32_t *geometry);
 /* Replaces the tree of a geometry, in all of its instances. */
 KD_API kd_status kd_ray_scene_set_geometry(kd_ray_scene *scene, uint32_t geometry,
                                            const kd_triangles *tree);
-/* Adds instances, which are copied. *first is the number of the first one; it may be NULL. */
+/* Adds `count` instances, which are copied. Sets *first to the number of the first one, unless
+   `first` is NULL. */
 KD_API kd_status kd_ray_scene_add_instances(kd_ray_scene *scene, const kd_ray_instance *instances,
                                             uint64_t count, uint32_t *first);
-/* Replaces the instances from `first` on. */
+/* Replaces `count` instances from number `first` on. */
 KD_API kd_status kd_ray_scene_set_instances(kd_ray_scene *scene, uint32_t first,
                                             const kd_ray_instance *instances, uint64_t count);
-/* Replaces the transforms of the instances from `first` on, 12 numbers each. */
+/* Replaces the transforms of `count` instances from number `first` on, 12 numbers each. */
 KD_API kd_status kd_ray_scene_set_transforms(kd_ray_scene *scene, uint32_t first,
                                              const double *transforms, uint64_t count);
-/* Sets the position in world space to which the rays' origins, the query points and the nearest
-   points are relative; (0, 0, 0) at first. A scene far from the coordinates' origin, as in UTM
-   coordinates, needs one near its middle, because these are floats. */
+/* Sets the position in world space (x, y, z) to which the rays' origins, the query points and the
+   nearest points are relative; initially (0, 0, 0). Because these are floats, a scene far from
+   (0, 0, 0), as in UTM coordinates, needs an origin near its centre. */
 KD_API kd_status kd_ray_scene_set_origin(kd_ray_scene *scene, const double *origin);
 /* Builds the top level, on all cores. KD_ERROR_INPUT names the first instance whose transform is
    not finite or not invertible; KD_ERROR_USAGE: trees on different devices. */
@@ -196,7 +200,8 @@ static inline void kd_ray_scene_describe(const kd_ray_scene *scene, kd_ray_scene
 
 /************************************** Simple: queries **************************************/
 
-/* All queries return KD_ERROR_USAGE if a ray's or point's world does not exist; its result is then
+/* Results are arrays of the caller, with one element for each ray or point unless stated otherwise.
+   All queries return KD_ERROR_USAGE if a ray's or point's world does not exist; its result is then
    a miss. The first call of count, first, all or closest_point builds the tree of
    kd_triangles_closest_point for each geometry, on the host. */
 

@@ -100,7 +100,8 @@ typedef struct kd_render_options {
     const char *photon_map; /* "photon": photon file, owned by the caller; NULL: emit photons */
     double target_error;    /* stop at this estimated relative error (root of relMSE) of the image,
                                tested at 16, 32, 48, 64, 96, 128, ... samples; `spp` or `passes`
-                               remain the limit. Light that no sample has met is not known. 0: off */
+                               remain the limit. Does not include light that no sample has found.
+                               0: off */
     int32_t batches;    /* photon mapping, advanced: photons are emitted in this many batches, each
                            a map of its own, which divides the memory; at least 1 */
     char estimator[16]; /* "photon", advanced: photons of an estimate: "nearest" (the `gather`
@@ -123,8 +124,8 @@ typedef struct kd_render_options {
                     at each surface, W/(sr m^2) in the brightest channel: less noise, but biased
                     (darker). 0: off */
     char maps[16];  /* advanced, photon mapping on several devices or processes: "whole": each holds
-                       all photons; "apart": each holds those that it traced, 1/N of the memory, on
-                       CPUs; "auto": whole. Same image */
+                       all photons; "apart": each holds those that it traced, 1/N of the memory;
+                       "auto": by memory and bandwidth. Same image */
     char media[16]; /* advanced: contents of the map of media: "points" (photons at scattering
                        events) or "beams" (photon beams) */
     int32_t maps_ahead;    /* advanced, "sppm" on a CUDA device: 1: the maps of the next pass
@@ -137,7 +138,7 @@ typedef struct kd_render_options {
                                     machine's memory. Loading a scene that needs more returns
                                     KD_ERROR_MEMORY. Scene files cannot set this option */
     int32_t max_specular; /* maximum number of mirror reflections and refractions in smooth glass of
-                             a path, less its other scattering events; 0: no limit but max_depth */
+                             a path, minus its other scattering events; 0: no limit but max_depth */
     char background[24];  /* what rays from the camera that meet no surface see: "environment";
                              "transparent": nothing, and A is 0; "#rrggbb", "r,g,b" (linear, 0 to
                              1), "white", "grey" or "black": a colour in 8-bit images, transparent
@@ -153,19 +154,20 @@ typedef struct kd_render_options {
                             mirrors and glass), in this order, joined by "+" */
     /* The finish of 8-bit images: */
     float bloom;            /* fraction of the light that is spread around each pixel, 0 to 1 */
-    float bloom_radius;     /* of the widest part, in heights of the image */
+    float bloom_radius;     /* radius of the widest part, in heights of the image */
     float vignette;         /* darkening of the corners, 0 to 1 */
     float contrast;         /* exponent about middle grey, before the tone curve; 1: none */
     float saturation;       /* 1: unchanged; 0: grey */
-    char white_balance[24]; /* what is shown as white: "none"; the light of a temperature, "3200K";
-                               or a colour as of `background` */
-    char look[16]; /* of scenes without lights: "studio" (key, fill and rim light, and a ground),
+    char white_balance[24]; /* the colour shown as white: "none"; a colour temperature, "3200K"; or
+                               a colour as for `background` */
+    char look[16]; /* light of scenes without lights: "studio" (key, fill and rim, and a ground),
                       "sky" (a clear sky with the sun, and a ground), "plain" (a soft sky) or
                       "auto": "studio" for mesh files by "path" and "direct", or "sky" in
-                      interiors; else "plain". There is no ground by methods that trace light */
-    char material[16]; /* of all surfaces that emit no light: "own" (clay in the looks "studio" and
-                          "sky" where there is none), "clay", "plastic", "metal", "gold", "copper",
-                          "glass" or "mirror" */
+                      interiors; else "plain". Integrators that trace paths from lights show no
+                      ground */
+    char material[16]; /* material of all surfaces that emit no light: "own" (those of the file, or
+                          clay in the looks "studio" and "sky" where it has none), "clay",
+                          "plastic", "metal", "gold", "copper", "glass" or "mirror" */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -106,7 +106,7 @@ typedef struct kd_ray_counts {
     uint64_t triangles; /* triangles tested */
 } kd_ray_counts;
 
-/* Coherence of a batch; a hint that changes the speed only. */
+/* Coherence of a batch; a hint that affects only the speed. */
 typedef enum kd_ray_order {
     KD_RAYS_MEASURED = 0,   /* unknown: the rays of an image are assumed to be coherent; for other
                                batches, a device measures the coherence */
@@ -233,8 +233,8 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
    mesh whose triangles are wound counter-clockwise as seen from outside, the sum over bodies that
    overlap, and in between for a mesh with holes. A point that is not finite gets NaN.
    `accuracy`, from 1 to INFINITY: a group of triangles counts as a dipole if the point is farther
-   from its centre than `accuracy` times its radius. With 2 errors are below about 0.05, with 4
-   below 0.01; INFINITY sums over all triangles.
+   from its centre than `accuracy` times its radius. Errors are below about 0.05 for 2 and below
+   0.01 for 4; INFINITY sums over all triangles.
    Memory: `points` and `winding` are host memory for every tree. The first call builds the tree of
    kd_triangles_closest_point and 17 bytes per triangle, in host memory; a tree on a device is
    copied to the host first. */
@@ -245,15 +245,16 @@ KD_API kd_status kd_triangles_winding_number(const kd_triangles *tree, const flo
    number, odd inside of a mesh whose edges have an even number of triangles each, however these are
    wound; winding[i] is their sum with the signs of the x components of their normals, which is the
    exact winding number if each edge has as many triangles in one direction as in the other. Rays
-   through edges and vertices count right; coincident triangles count each. Both are 0 for a point
+   through edges and vertices are counted correctly; of coincident triangles each counts. Both are 0
+   for a point
    on a triangle or not finite. Either output may be NULL. Memory: as above, without the 17 bytes. */
 KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points,
                                         uint64_t count, uint32_t *crossings, int32_t *winding);
 
 /************************************** Simple: files ****************************************/
 
-/* Copies the mesh of a tree to host memory: 3 floats for each of info.vertices, 3 indices for each
-   of info.triangles. Either may be NULL. */
+/* Copies the mesh of a tree to host memory: 3 floats for each of kd_triangles_info.vertices, 3
+   indices for each of kd_triangles_info.triangles. Either may be NULL. */
 KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices,
                                        uint32_t *indices);
 

@@ -139,7 +139,7 @@ const json_key describe_cylinder_keys[] = {
          .help = "axis; counter-clockwise when it points to the viewer"},                          \
         {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",                   \
          .help = "angle of `rotate`"},                                                             \
-        {KEY("scale", JSON_COLOUR, described_step, scale),                                         \
+        {KEY("scale", JSON_COLOUR, described_step, scale), .expected = "a number or [x, y, z]",    \
          .help = "not 0; negative factors mirror"},                                                \
     {                                                                                              \
         KEY("matrix", JSON_DOUBLE, described_step, matrix),                                        \
@@ -223,7 +223,8 @@ const json_key describe_material_keys[] = {
     {KEY("specular_weight", JSON_FLOAT, described_material, layers.specular), .maximum = 10,
      .initial = "1", .help = "principled: factor of the normal reflectance by `ior`"},
     {KEY("specular_tint", JSON_COLOUR, described_material, layers.specular_tint), UP_TO_1,
-     .initial = "1", .help = "colour of that reflectance; for metals that at 82 degrees"},
+     .initial = "1",
+     .help = "colour of that reflectance; of metals: their reflectance at 82 degrees"},
     {KEY("anisotropy", JSON_FLOAT, described_material, layers.anisotropy), UP_TO_1, .initial = "0",
      .help = "principled: elongated highlights; 0: isotropic"},
     {KEY("anisotropy_degrees", JSON_FLOAT, described_material, turn_degrees), .minimum = -360,

@@ -73,15 +73,14 @@ const option_row render_method_rows[] = {
      .help = "time limit (at least 1 sample per pixel); 0: none"},
     {OPTION("target-error", OPTION_DOUBLE, target_error), .argument = "E", .initial = "0",
      ANY_LENGTH, FREE,
-     .help =
-         "stop early at this relative error (root of relMSE) of what the samples have met, such "
-         "as 0.05; 0: off"},
+     .help = "stop early at this estimated relative error (root of relMSE), such as 0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
      .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536,
      .help = "maximum hits and scattering events per path"},
     {OPTION("max-specular", OPTION_INT32, max_specular), .argument = "N",
      .initial = TEXT_OF(MAX_SPECULAR_DEFAULT), .minimum = 0, .maximum = 65536,
-     .help = "maximum mirror reflections and refractions per path, less other events; 0: no limit"},
+     .help =
+         "maximum mirror reflections and refractions per path, minus other events; 0: no limit"},
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
      .help = "path: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
@@ -121,7 +120,8 @@ const option_row render_photon_rows[] = {
      .maximum = 1,
      .help = "sppm, vcm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
-     .maximum = FINAL_GATHER_MAX, .help = "rays per visible point; 0: direct visualisation"},
+     .maximum = FINAL_GATHER_MAX,
+     .help = "final gather rays per visible point; 0: direct visualisation of the photon map"},
     END};
 
 const option_row render_picture_rows[] = {
@@ -140,11 +140,12 @@ const option_row render_picture_rows[] = {
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},
     {OPTION("background", OPTION_NAME, background), .argument = "COLOUR", .initial = "environment",
-     .help = "behind everything: environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or "
-             "black"},
+     .help =
+         "behind all surfaces: environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or "
+         "black"},
     {OPTION("look", OPTION_NAME, look), .argument = "NAME", .initial = "auto", DAILY,
      .choice = look_name,
-     .help = "light and ground where there are no lights; auto: studio for meshes"},
+     .help = "light and ground of scenes without lights; auto: studio for meshes"},
     {OPTION("material", OPTION_NAME, material), .argument = "NAME", .initial = "own",
      .choice = shown_material_name, .help = "show all surfaces in this material"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
@@ -187,9 +188,9 @@ const option_row render_device_rows[] = {
      .help = "CPU threads; 0: all cores"},
     {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "MODE", .initial = "auto",
      .choice = rank_maps_name, CHECKED,
-     .help = "photon maps of several devices or ranks: all photons in each (whole), or to save "
-             "memory a "
-             "part in each (apart)"},
+     .help =
+         "photon maps on several devices or ranks: each holds all photons (whole), or a part, to "
+         "save memory (apart)"},
     END};
 
 const option_row render_lab_rows[] = {

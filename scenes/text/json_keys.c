@@ -135,7 +135,7 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
     case JSON_COUNT: append_numbers(text, bytes, row, "integer"); break;
     case JSON_BOOL: append(text, bytes, "true or false"); break;
     case JSON_COLOUR:
-        append(text, bytes, "a number or [r, g, b]");
+        append(text, bytes, "%s", row->expected ? row->expected : "a number or [r, g, b]");
         append_range(text, bytes, row);
         break;
     case JSON_VECTOR:

@@ -40,7 +40,7 @@ typedef struct json_key {
     /* returns the replacement of a choice that no longer exists, or NULL; may be NULL */
     const char *(*replaced)(const char *name);
     const struct json_key *inner;
-    const char *expected;              /* description of a JSON_VALUE */
+    const char *expected; /* description of a JSON_VALUE, or of a JSON_COLOUR that is no colour */
     const char *unit, *initial, *help; /* for the documentation; may be NULL */
 } json_key;
 

@@ -142,6 +142,8 @@ static const struct {
      "\"gaussian\"; did you mean \"cone\"?"},
     {START BOX ", \"environment\": {\"radiance\": null}}",
      "dir/s.json: environment.radiance: found null, expected a number or [r, g, b] >= 0"},
+    {START "\"meshes\": [{\"box\": {}, \"transform\": [{\"scale\": [1, 2]}]}]}",
+     "dir/s.json: meshes[0].transform[0].scale: found a list of 2, expected a number or [x, y, z]"},
 };
 
 static void test_errors_give_key_and_expectation(void **state) {

@@ -142,7 +142,7 @@ static const option_row rows[] = {
      .help = "put the parts of a picture together: .exr files of render --crop"},
     {OPTION_ROW(develop_values, "background", OPTION_TEXT, background), .argument = "COLOUR",
      .initial = "transparent",
-     .help = "behind everything, in 8-bit pictures: transparent, #rrggbb, r,g,b (0 to 1), white, "
+     .help = "behind all surfaces, in 8-bit pictures: transparent, #rrggbb, r,g,b (0 to 1), white, "
              "grey or black"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),
      .help =
