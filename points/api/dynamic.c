@@ -145,6 +145,10 @@ kd_status points_may_change(const kd_points *tree) {
     KD_REQUIRE(!tree->spread.shared && tree->spread.first == 0, KD_ERROR_USAGE,
                "points cannot be inserted or removed in a tree that is shared by processes or has "
                "a `first_id`");
+    KD_REQUIRE(!tree->brute, KD_ERROR_USAGE,
+               "points of more than %u dimensions cannot be inserted or removed; call "
+               "kd_points_update with all points",
+               POINT_DIMS_MAX);
     return KD_OK;
 }
 

@@ -275,6 +275,7 @@ static const points_backend *backend_of(const kd_points *tree) {
     return tree->parts     ? points_distributed.backend
            : tree->cuda    ? &points_backend_cuda
            : tree->dynamic ? &points_backend_layers
+           : tree->brute   ? &points_backend_brute
                            : &points_backend_cpu;
 }
 
@@ -372,6 +373,7 @@ uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *q
     kd_points_query taken;
     if (!tree || tree->parts || take_query(&taken, query) != KD_OK) return 0;
     if (tree->cuda) return points_cuda_scratch_bytes(tree, &taken);
+    if (tree->brute) return 0;
     return points_cpu_scratch_bytes(tree, &taken);
 }
 
@@ -387,5 +389,5 @@ kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
     KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
                "a tree on %s does not support callbacks; open it with `device` = cpu",
                tree->options.device);
-    return points_visit(tree, &search, &visitor);
+    return (tree->brute ? points_visit_brute : points_visit)(tree, &search, &visitor);
 }

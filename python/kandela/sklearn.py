@@ -2,7 +2,7 @@
 explicitly and needs scikit-learn 1.6 or later (`pip install kandela[sklearn]`).
 
 Both classes are subclasses of scikit-learn's, with the same parameters, attributes and results.
-Dense data in up to eight dimensions with the metrics euclidean, manhattan, chebyshev and minkowski
+Dense data with the metrics euclidean, manhattan, chebyshev and minkowski
 (p from 1, without weights) are searched by `KDTree`, and clustered if the metric is Euclidean;
 everything else is left to scikit-learn.
 Distances are computed in float64; equally distant neighbours are ordered by their index.
@@ -59,7 +59,7 @@ class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
         super()._fit(X, y)
         data, self._kandela = self._fit_X, None
         norm = _norm(self.metric, self.p, self.metric_params)
-        if isinstance(data, np.ndarray) and norm is not None and data.shape[1] <= 8 and self.algorithm != "brute":
+        if isinstance(data, np.ndarray) and norm is not None and self.algorithm != "brute":
             self._kandela = KDTree(data.astype(np.float64)), norm
         return self
 
@@ -174,7 +174,7 @@ class DBSCAN(sklearn.cluster.DBSCAN):
             return super().fit(X, y, sample_weight)
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr")
-        if not isinstance(X, np.ndarray) or X.shape[1] > 8:
+        if not isinstance(X, np.ndarray):
             return super().fit(X, y)
         points = np.ascontiguousarray(X, np.float64)
         self.labels_ = dbscan(points, float(self.eps), self.min_samples).astype(np.intp)
