@@ -110,6 +110,8 @@ typedef struct kd_points_options {
     uint64_t first_id; /* id of the first of the points that come without ids; the others follow
                           consecutively. If ids reach 2^32 - 1, results take 64-bit ids
                           (kd_points_rows.ids64). Not supported with copies */
+    int32_t threads;   /* CPU threads of calls on the tree; 0: kd_threads() */
+    int32_t reserved;  /* 0 */
 } kd_points_options;
 
 /* A batch of queries: points, all points of the tree (`self`), or boxes (`lo`, `hi`). Initialise

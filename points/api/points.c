@@ -2,6 +2,7 @@
 #include "core/device/device.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/system/machine.h"
 #include "core/version.h"
 #include "points/api/arguments.h"
@@ -49,7 +50,7 @@ kd_status points_take_options(kd_points_options *out, const kd_points_options *c
     KD_REQUIRE((int)options->spread >= 0 && options->spread <= KD_POINTS_SPREAD_COPIES,
                KD_ERROR_USAGE, "`spread` is %d; expected 0 (auto), 1 (parts) or 2 (copies)",
                (int)options->spread);
-    return KD_OK;
+    return call_check_threads(options->threads);
 }
 
 /* Returns whether the options require a distributed tree: several devices, or a first id. */
@@ -124,6 +125,7 @@ static kd_status make_index(kd_points *points) {
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
     KD_TRY(leafindex_open(&points->index, &view, false));
+    KD_TRY(job_check(NULL));
     if (tree->dims > 3 || tree->scalar == POINT_DOUBLE) return KD_OK;
     drop_arrays(&points->tree);
     points->lean = 1;
@@ -237,7 +239,10 @@ static kd_status build_on_cpu(kd_points *out, const point_array *input,
     kd_status status = KD_OK;
     const caller_array arrays[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
     KD_TRY(caller_memory_check(arrays, 2, true));
-    KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
+    job_stage_begin(NULL, "build", (int64_t)input->count);
+    status = pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL);
+    job_stage_end(NULL);
+    KD_TRY_GOTO(status);
     if (ids) {
         KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
         memcpy(out->renamed, ids, input->count * sizeof *ids);
@@ -307,11 +312,13 @@ const char *kd_points_builders(void) {
 
 kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                          const kd_points_options *options) {
+    KD_CALL(0);
     kd_status status = KD_OK;
     kd_points_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
     *out = NULL;
     KD_TRY(points_take_options(&taken, options));
+    call_set_threads(&kd_call_scope, taken.threads);
     kd_points *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     KD_TRY_GOTO(points_build(opened, points, &taken));
@@ -322,6 +329,7 @@ done:
 }
 
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
                "a tree that is shared by processes cannot be updated; close it and open a new one");
@@ -437,6 +445,7 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 
 kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uint32_t *ids,
                                    uint64_t *ids64, uint8_t *axes) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!ids || !ids64, KD_ERROR_USAGE,
                "`ids` and `ids64` are both set; one of them must be NULL");

@@ -3,6 +3,7 @@
    and then the tree itself. */
 #include "core/files/sectioned_file.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "points/api/dynamic.h"
 #include "points/brute/brute.h"
 #include "points/select/builders.h"
@@ -57,6 +58,7 @@ static kd_status write_parts(const kd_points *tree, const char *path, const poin
 }
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree && path, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "path" : "tree");
     if (!points_is_whole(tree)) {
         kd_points copy;
@@ -157,6 +159,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
 }
 
 kd_status kd_points_load(kd_points **out, const char *path, const kd_points_options *options) {
+    KD_CALL(0);
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "`%s` must not be NULL", out ? "path" : "out");
     *out = NULL;
     /* opening an empty tree validates the options and initialises the rest */

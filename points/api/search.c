@@ -5,6 +5,7 @@
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/names.h"
+#include "core/parallel/call.h"
 #include "core/version.h"
 #include "points/api/dynamic.h"
 #include "points/api/points_device.h"
@@ -347,6 +348,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
 
 static kd_status search_rows(const kd_points *tree, const kd_points_query *query, points_kind kind,
                              uint32_t k, const kd_points_rows *rows) {
+    KD_CALL(tree ? tree->options.threads : 0);
     points_search search = {.kind = kind, .k = k};
     KD_REQUIRE(rows, KD_ERROR_USAGE, "`rows` must not be NULL");
     KD_TRY(sized_take(&search.out, sizeof search.out, rows, "kd_points_rows_default"));
@@ -379,6 +381,7 @@ uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *q
 
 kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                           kd_points_visitor visit, void *context) {
+    KD_CALL(tree ? tree->options.threads : 0);
     const point_visitor visitor = {.callback = visit, .context = context};
     points_search search = {.kind = POINTS_COUNT};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");

@@ -1,5 +1,6 @@
 /* The functions of <kandela/clouds.h>: checks of arguments. */
 #include "points/clouds/clouds.h"
+#include "core/parallel/call.h"
 #include <float.h>
 #include <kandela/clouds.h>
 #include <math.h>
@@ -20,6 +21,7 @@ static kd_status cloud_take(point_array *out, const kd_point_array *points) {
 
 kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
                             int64_t *labels, int32_t *suited) {
+    KD_CALL(0);
     point_array cloud;
     bool done = false;
     KD_TRY(cloud_take(&cloud, points));
@@ -33,6 +35,7 @@ kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_
 
 kd_status kd_clouds_downsample(const kd_point_array *points, double size, const double *origin,
                                void *means, uint64_t *voxels, int32_t *suited) {
+    KD_CALL(0);
     point_array cloud;
     bool done = false;
     KD_TRY(cloud_take(&cloud, points));
@@ -55,6 +58,7 @@ kd_status kd_clouds_downsample(const kd_point_array *points, double size, const 
 
 kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *queries,
                             const uint32_t *ids, uint32_t k, const double *toward, void *normals) {
+    KD_CALL(0);
     point_array cloud, at;
     KD_TRY(cloud_take(&cloud, points));
     KD_TRY(cloud_take(&at, queries));
@@ -64,7 +68,5 @@ kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *
                "the points and the queries differ in their scalar");
     KD_REQUIRE(k >= 1, KD_ERROR_INPUT, "`k` is 0; expected at least 1");
     KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE, "`ids` or `normals` is NULL");
-    KD_REQUIRE(cloud_normals(&cloud, &at, ids, k, toward, normals), KD_ERROR_INPUT,
-               "`ids` has values that are not indices of the points");
-    return KD_OK;
+    return cloud_normals(&cloud, &at, ids, k, toward, normals);
 }

@@ -14,8 +14,8 @@ kd_status cloud_clusters(const point_array *points, double radius, uint64_t leas
 kd_status cloud_downsample(const point_array *points, double size, const double *origin,
                            void *means, uint64_t *voxels, bool *done);
 /* Returns false if an id is neither an index nor KD_NONE. */
-bool cloud_normals(const point_array *points, const point_array *queries, const uint32_t *ids,
-                   uint32_t k, const double *toward, void *normals);
+kd_status cloud_normals(const point_array *points, const point_array *queries, const uint32_t *ids,
+                        uint32_t k, const double *toward, void *normals);
 
 #ifdef __cplusplus
 }

@@ -391,7 +391,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     memset(out, 0, sizeof *out);
     KD_TRY(render_request_check(options, crop));
     KD_TRY(render_scene_check(scene, options, keeping->comm));
-    parallel_set_threads(options->threads);
+    KD_PARALLEL_LIMIT(options->threads);
     KD_TRY(begin(out, device, scene, options, &view));
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
