@@ -66,6 +66,12 @@ CALL(clouds_normals) {
     return kd_clouds_normals(ARG(0, &array), ARG(1, &array), ARG(2, ids), 1, ARG(3, toward),
                              ARG(4, normals));
 }
+CALL(clouds_density) {
+    static const double weights[64] = {1};
+    static double log_sums[64];
+    return kd_clouds_density(ARG(0, &array), ARG(1, weights), ARG(2, &array), KD_DENSITY_GAUSSIAN,
+                             0.1, 0, 0, ARG(3, log_sums));
+}
 CALL(triangle_mesh_make) {
     (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
     return KD_OK;
@@ -199,6 +205,7 @@ static const row rows[] = {
     ROW(clouds_cluster, 3, "012"),
     ROW(clouds_downsample, 5, "0234"),
     ROW(clouds_normals, 5, "0124"),
+    ROW(clouds_density, 4, "023"),
     ROW(triangle_mesh_make, 2, ""),
     ROW(triangles_options_default, 1, ""),
     ROW(triangles_options_default_sized, 1, ""),
