@@ -83,6 +83,12 @@ CALL(allocator_set) {
     assert_int_equal(kd_allocator_set(ARG(0, &none)), KD_ERROR_USAGE); /* trees are open */
     return KD_OK;
 }
+CALL(clouds_density) {
+    static const double weights[64] = {1};
+    static double log_sums[64];
+    return kd_clouds_density(ARG(0, &array), ARG(1, weights), ARG(2, &array), KD_DENSITY_GAUSSIAN,
+                             0.1, 0, 0, ARG(3, log_sums));
+}
 CALL(triangle_mesh_make) {
     (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
     return KD_OK;
@@ -221,6 +227,7 @@ static const row rows[] = {
     ROW(call_set, 1, ""),
     ROW(log_set, 1, ""),
     ROW(allocator_set, 1, ""),
+    ROW(clouds_density, 4, "023"),
     ROW(triangle_mesh_make, 2, ""),
     ROW(triangles_options_default, 1, ""),
     ROW(triangles_options_default_sized, 1, ""),
