@@ -2,7 +2,7 @@
 #include "render/integrators/vcm.h"
 
 light_source light_source_of(const frame *frame) {
-    light_source source = {NULL, NULL, NULL, NULL};
+    light_source source = {NULL, NULL, NULL, NULL, NULL};
     if (frame->integrator->show_light) frame->integrator->show_light(frame, &source);
     return source;
 }

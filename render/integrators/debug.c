@@ -51,7 +51,8 @@ static kd_status make_device_maps(debug_state *state, frame *frame, const photon
 static void debug_show_light(const frame *frame, light_source *out) {
     const debug_state *state = (const debug_state *)frame->state;
     if (state)
-        *out = (light_source){&state->options, &state->maps, &state->device_photons.maps, NULL};
+        *out =
+            (light_source){&state->options, &state->maps, &state->device_photons.maps, NULL, NULL};
 }
 
 static void debug_close(frame *closed) {

@@ -250,7 +250,8 @@ static int32_t photon_batches_max(const kd_render_options *options) {
 static void photon_show_light(const frame *frame, light_source *out) {
     const photon_state *state = (const photon_state *)frame->state;
     if (state)
-        *out = (light_source){&state->options, &state->maps, &state->device_photons.maps, NULL};
+        *out = (light_source){&state->options, &state->maps, &state->device_photons.maps,
+                              &state->view, NULL};
 }
 
 static void photon_close(frame *closed) {

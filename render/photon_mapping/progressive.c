@@ -172,7 +172,8 @@ done:
 static void progressive_show_light(const frame *frame, light_source *out) {
     const progressive_state *state = (const progressive_state *)frame->state;
     if (state)
-        *out = (light_source){&state->photons, &state->maps, &state->device_photons.maps, NULL};
+        *out = (light_source){&state->photons, &state->maps, &state->device_photons.maps,
+                              &state->view, NULL};
 }
 
 static void progressive_close(frame *closed) {

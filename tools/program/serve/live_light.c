@@ -2,6 +2,7 @@
 #include "core/parallel/parallel.h"
 #include "render/api/flights.h"
 #include "render/frame/frame.h"
+#include "render/photon_mapping/eye_path.h"
 #include "tools/program/serve/live_answers.h"
 #include <math.h>
 #include <stdlib.h>
@@ -19,10 +20,19 @@ void live_add_photons(cJSON *root, live_query *query, live_session *live, const 
     cJSON *list = cJSON_AddArrayToObject(root, "photons");
     if (!maps || (maps->global.count == 0 && maps->caustic.count == 0)) return;
     const bool global = maps->global.count > 0;
-    const photon_map_view map = global ? photon_maps_global(maps) : photon_maps_caustic(maps);
+    photon_map_view map = global ? photon_maps_global(maps) : photon_maps_caustic(maps);
+    const light_source source = light_source_of(now->frame);
+    if (source.view) { /* the radius of sppm shrinks from pass to pass */
+        const photon_map_view *view = global ? &source.view->global : &source.view->caustic;
+        map.gather = view->gather;
+        map.radius = view->radius;
+    }
+    const bool fixed = map.gather == 0;
+    if (fixed) map.gather = PIXEL_PHOTONS_MAX;
     photon_gathering *gathered = (photon_gathering *)malloc(sizeof *gathered);
     if (!gathered) return;
     photon_gather(&map, position, gathered);
+    if (fixed) gathered->radius = map.radius;
     cJSON_AddNumberToObject(root, "radius", (double)gathered->radius);
     for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i) {
         const photon *one = map.photons + gathered->neighbours[i].node;

@@ -226,7 +226,7 @@ function pixelPanel(app) {
   go.id = "inspect";
   x.id = "pixel-x";
   y.id = "pixel-y";
-  const hover = check("Disc and photons under the mouse, in “Overlay”", true, checked => { if (!checked) app.hoverPixel(null); }, "hover-disc");
+  const hover = check("Disc under the mouse in “Overlay”", true, checked => { if (!checked) app.hoverPixel(null); }, "hover-disc");
   content.append(place, element("div", { className: "pair" }, element("label", {}, "x", x), element("label", {}, "y", y)),
     element("div", { className: "buttons" }, go, focus, face, ray), hover.box, facts, radii, photons);
   app.inspect = newestOnly(async (column, line) => {
@@ -241,7 +241,7 @@ function pixelPanel(app) {
     history.length = 0;
     show(await getJson(`/api/pixel?x=${column}&y=${line}`));
   });
-  let next = 0;
+  let next = 0, asked = 0;
   const again = newestOnly(async () => {
     const [column, line] = app.selected, { generation } = live.state;
     let answer = null;
@@ -252,8 +252,8 @@ function pixelPanel(app) {
   });
   live.on("state", state => {
     const now = performance.now();
-    if (!app.selected || !details.open || !["sppm", "vcm"].includes(state.integrator) || now < next || (history.length && history[history.length - 1][0] === state.pass)) return;
-    next = now + 1000;
+    if (!app.selected || !details.open || !["sppm", "vcm"].includes(state.integrator) || now < next || asked === state.picture) return;
+    [next, asked] = [now + 1000, state.picture];
     again();
   });
   function show(answer) {
@@ -264,8 +264,10 @@ function pixelPanel(app) {
       ["Normal", formatVector(answer.normal)], ["Object", answer.object], ["Material number", answer.material], ["Triangle number", answer.triangle],
       ["Disc radius [m]", formatNumber(answer.radius)], ["Photons in the disc", answer.photons && answer.radius > 0 ? formatNumber(found.length) : null],
       ["Their power [W]", found.length ? formatVector([0, 1, 2].map(k => found.reduce((sum, photon) => sum + photon.power[k], 0))) : null]]));
-    const { pass, integrator } = live.state;
-    if (["sppm", "vcm"].includes(integrator) && answer.radius > 0 && pass > 0) history.push([pass, answer.radius]);
+    if (["sppm", "vcm"].includes(live.state.integrator) && answer.radius > 0 && answer.samples > 0) {
+      if (history.length && history[history.length - 1][0] === answer.samples) history.pop();
+      history.push([answer.samples, answer.radius]);
+    }
     radii.hidden = !showCurve(chart, history, { label: "Radius of the disc by the number of passes, both logarithmic", x: "passes" });
     photons.hidden = !found.length;
     const from = photon => {
