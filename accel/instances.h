@@ -28,7 +28,7 @@ extern "C" {
 /* A mesh that is instanced: a range of the scene's triangles, in object space. */
 typedef struct instanced_shape {
     uint32_t first, count;
-    box3 box; /* of the triangles that can be hit */
+    box3 box; /* bounds of the triangles that can be hit */
     /* tree of these triangles, numbered from 0, of which only nodes and references are used; its
        `nodes` is NULL until it is built */
     tritree_view tree;
@@ -46,7 +46,7 @@ typedef struct instance_node {
     box3 box; /* world space, rounded outwards */
     /* first of its instances in `order`, or its first child; the second child follows */
     uint32_t first;
-    uint32_t count; /* of instances; 0: inner node */
+    uint32_t count; /* number of instances; 0: inner node */
 } instance_node;
 
 enum { INSTANCE_STACK = 96 }; /* capacity of a ray's stack; no tree is deeper */
@@ -57,7 +57,7 @@ typedef struct instance_view {
     const instance *list;
     const instance_node *nodes;
     const uint32_t *order; /* indices of instances, one leaf after another */
-    uint32_t count;        /* of instances; 0: no instances */
+    uint32_t count;        /* number of instances */
     uint32_t shape_count, node_count;
 } instance_view;
 

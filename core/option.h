@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { OPTION_LIST_ITEMS = 16, OPTION_TEXT_BYTES = 512 /* of a formatted value */ };
+enum { OPTION_LIST_ITEMS = 16, OPTION_TEXT_BYTES = 512 /* size of a formatted value */ };
 
 typedef enum option_kind {
     OPTION_FLAG,   /* bool or int32_t: true without a value, or "on", "off" */

@@ -183,7 +183,7 @@ static kd_status find_choice(const option_words *words, int32_t *chosen) {
     const char *best = NULL, *name;
     char more[96] = "";
     if (!words->text) {
-        *chosen = 0; /* of an optional argument */
+        *chosen = 0; /* an optional argument is missing */
         return KD_OK;
     }
     for (int i = 0; (name = words->row->choice(i)); ++i) {

@@ -2,9 +2,7 @@
    Source: Conty Estevez and Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree
            Splitting"; Pharr, Jakob and Humphreys 2023, "Physically Based Rendering", section
            12.6.3. The importance differs: an estimate of the mean over the node, not a bound.
-   Idea: a node has up to four children, nodes or lights. The walk computes the importance of all
-   four, an estimate of the irradiance they cause, and enters one with probability proportional to
-   it. A light's probability is found by the same walk along its trail.
+   Idea: a node has up to four children, nodes or lights. The descent computes the importance of all four, an estimate of the irradiance they cause, and enters one with probability proportional to it. A light's probability is found by the same descent along its trail.
    Invariants: importance is positive for every child that can illuminate the point. Draw and
    light_tree_probability have the same bits, as have CPU and GPU: only + - * / and sqrt, in a fixed
    order. Coordinates are in units of the scene's bounding sphere, so that scenes of any size
@@ -36,8 +34,8 @@ typedef struct LIGHT_NODE_ALIGNED light_node {
     float centre_x[LIGHT_NODE_CHILDREN], centre_y[LIGHT_NODE_CHILDREN],
         centre_z[LIGHT_NODE_CHILDREN];
     float half_x[LIGHT_NODE_CHILDREN], half_y[LIGHT_NODE_CHILDREN],
-        half_z[LIGHT_NODE_CHILDREN];   /* of the box's size */
-    float radius[LIGHT_NODE_CHILDREN]; /* of the bounding sphere, > 0 */
+        half_z[LIGHT_NODE_CHILDREN];   /* half the box's size */
+    float radius[LIGHT_NODE_CHILDREN]; /* radius of the bounding sphere, > 0 */
     /* Cone of the normals, or of the directions of full intensity: unit axis and half angle;
        cosine -1: all directions. */
     float axis_x[LIGHT_NODE_CHILDREN], axis_y[LIGHT_NODE_CHILDREN], axis_z[LIGHT_NODE_CHILDREN];
@@ -51,7 +49,7 @@ typedef struct LIGHT_NODE_ALIGNED light_node {
 
 typedef struct light_tree_view {
     const light_node *nodes; /* the first one is the root; NULL: no tree */
-    /* of each light: the child to enter at each level, two bits per level, the root's lowest */
+    /* for each light: the child to enter at each level, two bits per level, the root's lowest */
     const uint32_t *trails;
     uint32_t node_count;
     uint32_t light_count; /* the tree has the lights 0 .. light_count - 1 of the scene */

@@ -10,7 +10,7 @@
 
 enum {
     ENERGY_ROUGHNESSES = 16, /* rows: uniform in sqrt(alpha) */
-    ENERGY_COSINES = 48,     /* of metals; uniform in s, as in all tables */
+    ENERGY_COSINES = 48,     /* cosines for metals; uniform in s, as in all tables */
     ENERGY_METAL_COSINES = 8,
     ENERGY_GLASS_COSINES = 12,
     ENERGY_COAT_COSINES = 12,

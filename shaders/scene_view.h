@@ -210,7 +210,7 @@ typedef struct scene_view {
     const texture_view *textures;
     const light *lights;        /* those at infinity are the last */
     const float *light_cdf;     /* light_count + 1, 0..1, by power */
-    light_tree_view light_tree; /* of the lights that are not at infinity, if two or more */
+    light_tree_view light_tree; /* tree of the lights that are not at infinity, if two or more */
     /* light of each triangle, or KD_NONE; NULL if no triangle emits */
     const uint32_t *triangle_lights;
     uint32_t material_count, texture_count, light_count;

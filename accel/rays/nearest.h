@@ -220,8 +220,8 @@ typedef struct nearest_view {
     uint32_t leaf_count, levels;
     uint32_t first[NEAREST_LEVELS]; /* first node of each level */
     uint32_t count[NEAREST_LEVELS]; /* nodes of each level */
-    float scale;                    /* of boxes, a power of two */
-    box3 box;                       /* of all triangles, not scaled */
+    float scale;                    /* factor of the boxes, a power of two */
+    box3 box;                       /* bounds of all triangles, not scaled */
 } nearest_view;
 
 typedef struct nearest_tree {

@@ -15,7 +15,7 @@ typedef struct nearest_best {
 } nearest_best;
 
 typedef struct nearest_entry {
-    float distance2;       /* of its box, squared and scaled */
+    float distance2;       /* distance of its box, squared and scaled */
     uint32_t level, index; /* level 0: a leaf; else a node of level - 1 */
 } nearest_entry;
 

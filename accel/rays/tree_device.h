@@ -28,7 +28,7 @@ typedef struct tritree_cuda {
     uint32_t *cursors;
     uint64_t bytes;            /* in total, compressed form included */
     void *compressed;          /* view.compressed */
-    uint64_t compressed_bytes; /* of the compressed form */
+    uint64_t compressed_bytes; /* bytes of the compressed nodes */
     bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */
 } tritree_cuda;
 

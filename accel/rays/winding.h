@@ -16,8 +16,9 @@
 /* The field of a leaf or node of the tree. */
 typedef struct winding_dipole {
     double normal[3], centre[3]; /* area vector; mean of the triangles' centroids, by area */
-    double spread[6];            /* of normals about the centre: xx, yy, zz, xy, xz, yz */
-    double area, radius;         /* of a sphere about the centre that holds all triangles */
+    double spread[6]; /* second moments of the normals about the centre: xx, yy, zz, xy, xz, yz */
+    double area,
+        radius; /* total area; radius of a sphere about the centre that contains all triangles */
 } winding_dipole;
 
 /* One dipole per leaf, then one per node. The caller frees *out by memory_free. */

@@ -29,7 +29,7 @@
 /* Ascending by triangle id. Whole vectors may be read and written beyond the last one. */
 typedef struct sweep_rows {
     uint32_t *id;
-    float *lo[3], *hi[3]; /* of the triangle's part in the node */
+    float *lo[3], *hi[3]; /* bounds of each triangle's part in the node */
 } sweep_rows;
 
 typedef struct rows_block { /* a stack that outgrows its block continues in another */
@@ -142,14 +142,14 @@ typedef struct sweep_line {
 } sweep_line;
 
 typedef struct sweep_bins {
-    uint32_t count;     /* of bins; 0: the axis has no planes */
+    uint32_t count;     /* number of bins; 0: the axis has no planes */
     float scale, width; /* bins per unit of length; width of a bin */
     int32_t begun[SWEEP_BINS_CAPACITY],
         ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
     float bound[SWEEP_BINS_CAPACITY];
     uint32_t flat[2];              /* triangles in the node's lower and upper face */
-    sweep_event *events, *scratch; /* of bins that are searched */
+    sweep_event *events, *scratch; /* events of the bins that are searched */
     uint64_t capacity;
 } sweep_bins;
 
@@ -195,7 +195,7 @@ typedef struct sweep {
     job_control *job;
     sah_costs costs;
     int32_t max_depth;
-    task_pool *pool; /* of helping threads; NULL: serial */
+    task_pool *pool; /* threads that help; NULL: serial */
     tree_writer writer;
     rows_stack stack;
     sweep_bins *bins; /* three, for the current node */
@@ -236,7 +236,7 @@ typedef struct small_node {
     uint32_t count;
     uint32_t place[SMALL_NODE_CAPACITY]; /* index into `ids`; ascending */
     float lo[3][SMALL_NODE_CAPACITY],
-        hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
+        hi[3][SMALL_NODE_CAPACITY]; /* bounds of the triangles' parts in the node */
     struct small_node *left;        /* room for the left child; NULL: none yet */
 } small_node;
 
@@ -250,7 +250,7 @@ typedef struct small_build {
     sah_costs costs;
     int32_t max_depth;
     tree_writer *writer;
-    const uint32_t *ids;   /* of the triangles, ascending */
+    const uint32_t *ids;   /* ids of the triangles, ascending */
     const float4v *corner; /* three per triangle, loaded once for all clipping */
 } small_build;
 

@@ -185,7 +185,7 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     plane_costs costs;
     bool planar[3];
     float8 least8 = float8_all(INFINITY);
-    float minimum = INFINITY; /* of planes in the node's faces */
+    float minimum = INFINITY; /* least cost of planes in the node's faces */
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
         const float8 inside = planar[axis]

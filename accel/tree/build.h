@@ -33,7 +33,7 @@ void tritree_take_stock(tritree *tree);
 
 /* The result of a build, in device memory. */
 typedef struct tritree_built {
-    box3 box; /* of all triangles that can be hit */
+    box3 box; /* bounds of all triangles that can be hit */
     uint32_t node_count, reference_count;
     uint32_t degenerate_count; /* triangles without area, which are in no leaf */
     /* non-zero: buffers were too small, and there is no tree; bit mask of these: 1 clipped
@@ -64,7 +64,7 @@ typedef struct tritree_build_cuda {
 enum {
     TRITREE_DOUBLED_MAX = 8,
     TRITREE_CUDA_TRIANGLES_MAX = 200000000, /* some 5 nodes each, and as many references */
-    TRITREE_NODES_MAX = 1 << 30             /* that a node's word can address */
+    TRITREE_NODES_MAX = 1 << 30             /* limit of the node's word */
 };
 
 typedef struct tritree_builder_cuda {

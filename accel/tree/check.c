@@ -16,7 +16,7 @@ typedef struct check {
     uint8_t *reached;    /* per node */
     uint32_t *last_leaf; /* per triangle: the last leaf that contained it */
     uint8_t *owned;      /* per reference: belongs to a leaf */
-    box3 box;            /* of all triangles that can be hit */
+    box3 box;            /* bounds of all triangles that can be hit */
     uint64_t degenerate;
     check_sums sums;
     uint32_t uncovered; /* smallest id of a triangle that some leaf lacks; KD_NONE: none */

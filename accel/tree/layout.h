@@ -132,7 +132,7 @@ typedef struct tritree_view {
     const uint32_t *references; /* triangle ids, one leaf after another */
     const vec3 *positions;      /* vertices */
     const uint32_t *triangles;  /* 3 vertex indices per triangle */
-    box3 box;                   /* of all triangles that can be hit; empty if there are none */
+    box3 box;                   /* bounds of all triangles that can be hit; may be empty */
     uint32_t node_count;
     uint32_t reference_count;
     uint32_t triangle_count;

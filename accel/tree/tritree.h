@@ -31,7 +31,7 @@ typedef struct tritree_statistics {
     double references_per_triangle;
     double sah_cost; /* C_t sum A(inner)/A(root) + C_i sum n A(leaf)/A(root) */
     double build_seconds;
-    double widen_seconds; /* of building the wide form */
+    double widen_seconds; /* time to build the wide tree */
 } tritree_statistics;
 
 /* Stages of builders that report times per stage (zhou), as in table II of Choi and Ye 2020. */

@@ -124,7 +124,7 @@ typedef float4 tritree_device_entry; /* bits of a node's index in `pairs`, near,
 typedef struct tritree_device_walk {
     float ox, oy, oz; /* origin */
     float ix, iy, iz; /* 1 / direction */
-    float slack;      /* of a plane, for 1 / direction = 1 */
+    float slack;      /* slack of a plane, for 1 / direction = 1 */
     float slack_t;    /* error bound of a hit's t */
     float near, far;
     int kz;              /* the axis of the direction's largest component */

@@ -128,7 +128,7 @@ struct compressed_tile {
 
 struct compressed_lane_part {
     compressed_part_task task;
-    uint32_t count, begin; /* of its boxes in the tile */
+    uint32_t count, begin; /* range of its boxes in the tile */
     bool in_tile;          /* the part is in the current tile */
     bool flat;             /* some box of its leaf is flat */
 };
@@ -316,7 +316,7 @@ __device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c,
     bool flat = part.flat;
     const box3 box = compressed_tile_join(tile, part, &flat);
     if (level == 0) part.flat = flat;
-    uint32_t number = 0; /* of the plane, starting at 1; 0: no split */
+    uint32_t number = 0; /* number of the plane, from 1; 0: no split */
     if (level < COMPRESSED_FINER_LEVELS) {
         compressed_tile_request(tile, part, box);
         for (uint32_t r = lane; r < total; r += 32) compressed_tile_offer(tile, r);

@@ -321,9 +321,9 @@ KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed
 
 enum {
     COMPRESSED_FINER_MIN = 4,  /* triangles of a part that may be split */
-    COMPRESSED_FINER_FLAT = 2, /* the same if some box of the leaf is flat */
+    COMPRESSED_FINER_FLAT = 2, /* the same limit if a box of the leaf is flat */
     COMPRESSED_FINER_MAX = 16,
-    COMPRESSED_FINER_LEVELS = 4 /* of splits below a leaf of the tree */
+    COMPRESSED_FINER_LEVELS = 4 /* maximum levels of splits below a leaf of the tree */
 };
 
 KD_FN bool compressed_has_next(uint32_t which, uint32_t *bit) {

@@ -50,7 +50,7 @@ typedef struct compressed_part_task {
 
 typedef struct compressed_cutter {
     tritree_view tree; /* the given tree, or a slab of it (compressed_top.h) */
-    box3 cell;         /* of its root; infinite on sides without a plane */
+    box3 cell;         /* cell of its root; infinite on sides without a plane */
     bool coarse;       /* no leaf is split */
     uint64_t node_capacity, reference_capacity, part_capacity;
     compressed_subtree *at; /* the refined tree */

@@ -28,8 +28,8 @@ typedef struct compressed_found {
 
 typedef struct compressed_maker {
     compressed_source source;
-    box3 cell;           /* of the root; infinite on sides without a plane */
-    uint32_t first_unit; /* that of the root */
+    box3 cell;           /* cell of the root; infinite on sides without a plane */
+    uint32_t first_unit; /* first unit of the root */
     uint4 *children;     /* three arrays of COMPRESSED_GROUP per item: compressed_child_store */
     uint32_t *origins;   /* per item: its index in `children`; undefined for the root */
     /* per item: its unit; the unit of its block of children, or, until that is known, the number

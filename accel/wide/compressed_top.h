@@ -18,7 +18,7 @@ typedef struct compressed_slab {
     box3 cell;
     /* results of its conversion */
     compressed_subtree subtree; /* the root's */
-    float cost;                 /* of the root as one slot */
+    float cost;                 /* cost of the root as one slot */
     uint32_t depth;             /* levels of compressed nodes */
     bool empty;
     compressed_node node; /* the root's */

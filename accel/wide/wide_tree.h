@@ -45,7 +45,7 @@ typedef struct wide_tree {
     float *nodes;  /* the root comes first */
     float *leaves; /* n triangles: 9 n coordinates (by axis, corner, triangle), n ids */
     uint32_t children, node_count, leaf_triangles, depth;
-    vec3 centre; /* of the tree's box */
+    vec3 centre; /* centre of the tree's box */
     /* largest distance along an axis from a ray's origin to the tree's box for which the margin
        suffices */
     float reach;

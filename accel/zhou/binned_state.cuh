@@ -20,7 +20,7 @@ enum {
 /* A node to be split. */
 struct __align__(16) work {
     float lo[3];
-    uint32_t first; /* of its references, in the pool */
+    uint32_t first; /* index of its first reference in the pool */
     float hi[3];
     uint32_t count;
     uint32_t at; /* index of its raw node */

@@ -28,7 +28,7 @@ typedef struct small_stage {
 
 /* A node of the small-node stage. */
 typedef struct small_subset {
-    uint64_t set; /* of the root's triangles */
+    uint64_t set; /* bits of the root's triangles */
     box3 box;
     uint32_t depth;
     uint32_t at; /* index in the tree */

@@ -31,7 +31,7 @@ typedef struct zhou_build {
     const job_control *job;
     task_pool *pool;
     tree_writer writer;
-    double seconds[2]; /* of the thread, in large and in small nodes */
+    double seconds[2]; /* times of the thread in large and in small nodes */
 } zhou_build;
 
 /* The children of a large node. */

@@ -33,7 +33,7 @@ enum {
 typedef struct zhou_node {
     box3 box;              /* its cell */
     box3 tight;            /* bounds of its triangles' parts */
-    float mean[3];         /* of its parts' centres; only where plan.means of the parent is set */
+    float mean[3];         /* mean of its parts' centres; set only if plan.means of the parent is */
     float growth;          /* factor by which its leaves' references may exceed its own */
     uint32_t first, count; /* references; on a CPU `first` is not used */
     uint32_t depth;
@@ -52,7 +52,7 @@ typedef struct zhou_plan {
     box3 box; /* the rest of the node's cell, to be split */
     int axis; /* ZHOU_NO_AXIS: leaf */
     float plane;
-    uint32_t depth; /* of the rest */
+    uint32_t depth; /* depth of the rest */
     bool means;     /* whether its children need their `mean` */
 } zhou_plan;
 

@@ -28,7 +28,7 @@ struct __align__(16) raw_node {
     uint32_t first; /* left child; of a leaf: defined by place_leaf of the rule */
     uint32_t count; /* references of a leaf */
 };
-enum { RAW_LEAF = 3, RAW_ROOT = 7 /* of a subtree that is already in order */ };
+enum { RAW_LEAF = 3, RAW_ROOT = 7 /* root of a subtree that is already in order */ };
 
 /* Two siblings, the raw nodes 2 i and 2 i + 1. */
 struct __align__(32) raw_pair {

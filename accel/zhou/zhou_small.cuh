@@ -14,7 +14,7 @@ enum { ZHOU_SMALL_WARPS = 4, ZHOU_SMALL_BLOCK = 32 * ZHOU_SMALL_WARPS };
 
 /* A node of the small-node stage. */
 struct zhou_subset {
-    unsigned long long set; /* of the root's triangles */
+    unsigned long long set; /* bits of the root's triangles */
     float lo[3], hi[3];
     uint32_t depth;
     uint32_t at; /* index in the segments; KD_NONE: the root */
@@ -25,7 +25,7 @@ struct zhou_small_shared {
     float plane[ZHOU_SIDES][ZHOU_SMALL_MAX];
     zhou_subset waiting[TRITREE_MAX_DEPTH + 1];
     uint32_t id[ZHOU_SMALL_MAX];
-    uint8_t member[ZHOU_SMALL_MAX]; /* of the node's set */
+    uint8_t member[ZHOU_SMALL_MAX]; /* members of the node's set */
 };
 
 /* The output of a warp. */

@@ -51,7 +51,7 @@ struct zhou_device : build_state {
     uint2 *tasks[2]; /* index into level_nodes, chunk */
     zhou_merge *merges[2];
     zhou_small_root *roots;
-    uint32_t *ids;                 /* of large leaves */
+    uint32_t *ids;                 /* ids in large leaves */
     uint32_t *leaves;              /* large leaves, as raw nodes */
     tritree_node *segments;        /* nodes below small roots */
     uint32_t *id_segments;         /* ids of their leaves */

@@ -1,5 +1,5 @@
-/* Recognises what a file holds by its first bytes, for messages about files whose name says
-   something else. */
+/* Recognises what a file holds by its first bytes, for messages about files whose content does not
+   match their name. */
 #ifndef KD_CORE_FILES_CONTENT_H
 #define KD_CORE_FILES_CONTENT_H
 #include "core/status.h"

@@ -49,12 +49,13 @@ typedef struct exr_choice {
     int channel[4];
 } exr_choice;
 
-/* Chooses a part and layer, and tells in one line if there were several; `layer`: the name of the
-   one to be chosen, or NULL. Returns KD_ERROR_INPUT, with what the file has, if there is none. */
+/* Chooses a part and layer, and logs the choice if there were several; `layer`: the name of the
+   one to be chosen, or NULL. Returns KD_ERROR_INPUT, which lists those of the file, if there is
+   none. */
 kd_status exr_choose(exr_choice *out, exr_const_context_t context, const char *path,
                      const char *layer);
-/* Converts the decoded planes of the choice to R, G and B of Rec. 709, and tells it in one line if
-   the file has other chromaticities. */
+/* Converts the decoded planes of the choice to R, G and B of Rec. 709, and logs that if the file
+   has other chromaticities. */
 kd_status exr_colours_finish(const image *out, const exr_choice *choice,
                              exr_const_context_t context, const char *path);
 

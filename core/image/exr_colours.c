@@ -3,7 +3,7 @@
            name may contain dots; chromaticities, luminance and chroma.
    Idea: channels without a layer come first; then the layer that other programs show, by its name
          (Combined, RGBA, beauty), then the first one with colours. Of several parts the first with
-         colours is read. If there was a choice, one line tells it.
+         colours is read. A choice is logged.
    Differs from other readers: names of colours are compared without case, and red, green, blue and
                                alpha may be spelt out. */
 #include "core/image/exr.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CHANNELS_MAX = 1024 }; /* of a part: comparing all layers takes quadratic time */
+enum { CHANNELS_MAX = 1024 }; /* channels of a part: comparing all layers takes quadratic time */
 
 /* The channels of a part whose names begin with "NAME.", or, if `length` is 0, contain no dot. */
 typedef struct exr_layer {
@@ -212,13 +212,13 @@ static void choice_report(const exr_choosing *from, const exr_choice *choice,
     }
     part_label(label, from, choice->part);
     if (from->parts > 1)
-        log_message(LOG_INFO, "%s: the part %s is read, of %s %s", from->path, label, parts.text,
+        log_message(LOG_INFO, "%s: using the part %s of %s %s", from->path, label, parts.text,
                     hint);
     if (layer->length && layers->count > 1)
-        log_message(LOG_INFO, "%s: the layer %.*s is read, of %s %s", from->path,
-                    (int)layer->length, layer->name, layers->text, hint);
+        log_message(LOG_INFO, "%s: using the layer %.*s of %s %s", from->path, (int)layer->length,
+                    layer->name, layers->text, hint);
     if (choice->kind == EXR_GREY && strcasecmp(name, "Y") != 0 && strcasecmp(name, "R") != 0)
-        log_message(LOG_INFO, "%s: the channel %s is read as grey", from->path, grey);
+        log_message(LOG_INFO, "%s: using the channel %s as grey", from->path, grey);
 }
 
 static kd_status choose(exr_choice *out, const exr_choosing *from) {

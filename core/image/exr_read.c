@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Clears the flag of deep data in the header of a file of several parts, whose types tell it as
-   well: with the flag the library (3.1) expects attributes of deep parts in all parts. */
+/* Clears the flag of deep data in the header of a file of several parts, whose types contain it,
+   too: with the flag the library (3.1) expects attributes of deep parts in all parts. */
 static void deep_flag_hide(uint8_t *bytes, uint64_t count, uint64_t offset) {
     enum { FLAGS_AT = 5, DEEP = 8, PARTS = 16 };
     if (offset > FLAGS_AT || offset + count <= FLAGS_AT) return;
@@ -184,7 +184,7 @@ static kd_status targets_open(exr_reader *reader, image *out) {
     for (int c = 0; c < 4; ++c)
         if (reader->choice.channel[c] >= 0)
             KD_TRY(target_open(reader, out, reader->choice.channel[c], colours[c]));
-    for (int c = 1; c < 3; ++c) { /* of grey */
+    for (int c = 1; c < 3; ++c) { /* grey has equal channels */
         float *plane;
         if (reader->choice.channel[c] < 0) KD_TRY(image_add(out, colours[c], &plane));
     }

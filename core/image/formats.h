@@ -41,7 +41,7 @@ IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)
 
 extern const image_format *const image_formats[];        /* terminated by NULL */
 const image_format *image_format_find(const char *path); /* by suffix; NULL: none */
-const char *image_format_name(int index); /* as image_format_suffix, without the dot */
+const char *image_format_name(int index);                /* the suffix without the dot */
 /* Returns the suffixes of all formats that this build supports, ".png" first; NULL after the
    last. */
 const char *image_format_suffix(int index);

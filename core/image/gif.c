@@ -8,8 +8,8 @@
 enum { CODES = 4096, CODE_BITS = 12, MARK_FRAME = 0x2c, MARK_MORE = 0x21, LABEL_CONTROL = 0xf9 };
 
 typedef struct gif_frame {
-    uint32_t width, height;           /* of the picture */
-    uint32_t left, top, across, down; /* of the frame */
+    uint32_t width, height;           /* size of the picture */
+    uint32_t left, top, across, down; /* rectangle of the frame */
     size_t palette;                   /* position of the colours; 0: there are none */
     uint32_t colours;
     int32_t transparent; /* index of the transparent colour; -1: none */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct hdr_header {
-    int32_t scanlines, length; /* as stored in the file */
+    int32_t scanlines, length; /* size as stored, before the orientation is applied */
     bool by_columns;           /* scanlines are columns of the picture */
     bool from_right, from_bottom;
     bool converts;      /* `to_rec709` is not the identity */

@@ -23,7 +23,7 @@ typedef struct image {
     float world_to_camera[16]; /* row major; multiplies column vectors */
     int32_t samples_per_pixel;
     double render_seconds;
-    char method[32]; /* that rendered the picture, such as "path"; empty: unknown */
+    char method[32]; /* integrator of the picture, such as "path"; empty: unknown */
     /* origin of the scene (scene_view.h), for positions made of Z; stored as sceneOrigin if not 0
      */
     double scene_origin[3];

@@ -13,7 +13,7 @@ enum { ARGUMENTS_MAX = 48, WORDS_BYTES = 512 };
 
 typedef struct animation_format {
     const char *suffix;
-    const char *options; /* that ffmpeg needs for the format, separated by spaces; NULL: .webp */
+    const char *options; /* options of ffmpeg for the format, separated by spaces; NULL: .webp */
 } animation_format;
 
 static const animation_format formats[] = {
@@ -31,7 +31,7 @@ struct animation {
     file_output raw;          /* the frames for ffmpeg */
     struct webp_frames *webp; /* the frames of a .webp file */
     double rate;
-    int32_t width, height; /* of the first frame; 0: none yet */
+    int32_t width, height; /* size of the first frame; 0: none yet */
     int32_t count;
 };
 

@@ -12,7 +12,7 @@ struct picture; /* core/image/picture.h */
 
 typedef struct image_rows {
     int32_t width, height;
-    const float *planes[3];        /* of an image, borrowed; or NULL */
+    const float *planes[3];        /* channels of an image, borrowed; or NULL */
     const struct picture *packed;  /* an 8-bit or 16-bit picture, borrowed; or NULL */
     float *linear;                 /* for `packed`: table of linear values, owned */
     const struct image_rows *base; /* borrowed: the rows are means of its blocks; or NULL */

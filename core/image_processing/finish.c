@@ -226,7 +226,7 @@ typedef struct finish_work {
     const image *of;
     float *planes[3];
     const float *alpha; /* or NULL */
-    float scale;        /* of the exposure */
+    float scale;        /* factor of the exposure */
     float white[3][3];
     bool whitens;
 } finish_work;

@@ -3,7 +3,7 @@
 #define KD_CORE_IMAGE_PROCESSING_FINISH_H
 #include "core/image/image.h"
 
-/* For 8-bit files; a zeroed struct does nothing, and so does image_finish_none. */
+/* For 8-bit files. A zeroed struct changes nothing. */
 typedef struct image_finish {
     float bloom;        /* fraction of the light that the lens scatters around each pixel */
     float bloom_radius; /* standard deviation of the widest part, in heights of the picture */

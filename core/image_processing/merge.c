@@ -14,14 +14,14 @@ typedef struct merge_box {
 
 typedef struct merging {
     image *out;
-    merge_box *boxes; /* of the parts so far */
+    merge_box *boxes; /* positions of the parts so far */
     int count;
 } merging;
 
 static kd_status windows_check(const char *path) {
     const image_format *format = image_format_find(path);
     KD_REQUIRE(!format || format->windows, KD_ERROR_INPUT,
-               "%s: %s files do not tell their place in a picture; expected .exr", path,
+               "%s: %s files do not contain their place in a picture; expected .exr", path,
                format->suffix);
     return KD_OK;
 }
@@ -63,13 +63,14 @@ static kd_status first_take(image *out, const image *first) {
 static kd_status part_check(const merging *work, const image *part, const char *path) {
     const image *out = work->out;
     const char *first = work->boxes[0].path;
-    KD_REQUIRE(part->whole_width == out->width && part->whole_height == out->height &&
-                   memcmp(part->corner, out->corner, sizeof out->corner) == 0,
-               KD_ERROR_INPUT,
-               "%s: its display window has %d x %d pixels from (%d, %d), that of %s %d x %d from "
-               "(%d, %d)",
-               path, part->whole_width, part->whole_height, part->corner[0], part->corner[1], first,
-               out->width, out->height, out->corner[0], out->corner[1]);
+    KD_REQUIRE(
+        part->whole_width == out->width && part->whole_height == out->height &&
+            memcmp(part->corner, out->corner, sizeof out->corner) == 0,
+        KD_ERROR_INPUT,
+        "%s: its display window has %d x %d pixels from (%d, %d), but that of %s has %d x %d "
+        "from (%d, %d)",
+        path, part->whole_width, part->whole_height, part->corner[0], part->corner[1], first,
+        out->width, out->height, out->corner[0], out->corner[1]);
     for (int32_t c = 0; c < out->channel_count; ++c)
         KD_REQUIRE(image_plane(part, out->names[c]), KD_ERROR_INPUT,
                    "%s: found no channel %s, which %s has", path, out->names[c], first);
@@ -141,7 +142,7 @@ static kd_status finish(const merging *work) {
     const int64_t pixels = (int64_t)out->width * out->height;
     if (covered == pixels && !out->corner[0] && !out->corner[1]) return KD_OK;
     if (covered < pixels)
-        log_message(LOG_WARNING, "no file has %lld of the %lld pixels; they are black",
+        log_message(LOG_WARNING, "%lld of the %lld pixels are in no file; they are black",
                     (long long)(pixels - covered), (long long)pixels);
     const int32_t crop[4] = {(int32_t)around.x0, (int32_t)around.y0, (int32_t)around.x1,
                              (int32_t)around.y1};

@@ -65,7 +65,8 @@ typedef struct photon_map_view {
     bool any_order;       /* argument of `finder` */
     /* argument of `finder`, private to a thread; NULL: lookups are independent */
     photon_last *last;
-    const irradiance_record *irradiance; /* of each photon, in tree order; NULL: not computed */
+    const irradiance_record
+        *irradiance; /* record of each photon, in tree order; NULL: not computed */
 } photon_map_view;
 
 /* Query point of an estimate. */

@@ -16,7 +16,7 @@ enum { TILE_DEPTH_MAX = 8 };
 
 /* A triangle that stores photons. */
 typedef struct tile_face {
-    vec3 corner[3], normal; /* by the triangle's winding */
+    vec3 corner[3], normal; /* the normal follows the winding */
     float area;
     uint32_t triangle, first; /* index of its first part in tile_parts.weights */
     uint8_t depth;            /* it has 4^depth parts */

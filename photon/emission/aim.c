@@ -19,7 +19,7 @@ typedef struct aim_cluster {
     uint32_t begin, end; /* range of ids */
     emission_target sphere;
     box3 places; /* box of the triangles' centres */
-    bool whole;  /* no split pays */
+    bool whole;  /* no split is worthwhile */
 } aim_cluster;
 
 typedef struct aim_cut {
@@ -111,7 +111,7 @@ static void consider_axis(aim_cut *best, const aim_cluster *cluster, const mesh_
     }
 }
 
-/* Splits `cluster`, moving the upper part to `upper`; returns false if no split pays. */
+/* Splits `cluster`, moving the upper part to `upper`; returns false if no split is worthwhile. */
 static bool cluster_cut(aim_cluster *cluster, aim_cluster *upper, const mesh_view *mesh,
                         uint32_t *ids) {
     const float radius2 = float_square(cluster->sphere.radius);

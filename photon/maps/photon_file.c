@@ -28,7 +28,7 @@ typedef struct file_header {
 /* Follows the header in files of version PHOTON_FILE_VERSION_ORIGIN. */
 typedef struct origin_header {
     double origin[3];
-    uint64_t hash; /* of the origin */
+    uint64_t hash; /* hash of the origin */
 } origin_header;
 
 static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,

@@ -54,7 +54,7 @@ typedef struct photon_options {
 
 typedef struct photon_map {
     photon *photons;               /* in tree order */
-    irradiance_record *irradiance; /* of each photon, in tree order; NULL: not computed */
+    irradiance_record *irradiance; /* record of each photon, in tree order; NULL: not computed */
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
     leafindex index;

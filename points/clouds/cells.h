@@ -20,7 +20,7 @@ typedef struct cell_grid {
     int64_t least[POINT_DIMS_MAX]; /* least index of a point's cell */
     int shift[POINT_DIMS_MAX];     /* first bit of an axis in a key */
     uint64_t cells;
-    uint64_t *keys;  /* of the cells, ascending */
+    uint64_t *keys;  /* keys of the cells, ascending */
     uint64_t *begin; /* first of the points of a cell in `order`; cells + 1 entries */
     uint32_t *order; /* points by cell, in a cell ascending */
 } cell_grid;

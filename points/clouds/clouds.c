@@ -13,8 +13,9 @@ static kd_status cloud_take(point_array *out, const kd_point_array *points, uint
     KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= dims_max, KD_ERROR_USAGE,
                "the points have %u axes; expected 1 to %u", points->dims, dims_max);
     KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
-               "the points' scalar is %d; expected KD_FLOAT or KD_DOUBLE", (int)points->scalar);
-    KD_REQUIRE(points->coordinates || !points->count, KD_ERROR_USAGE, "the coordinates are NULL");
+               "`scalar` is %d; expected 0 (float) or 1 (double)", (int)points->scalar);
+    KD_REQUIRE(points->coordinates || !points->count, KD_ERROR_USAGE,
+               "`coordinates` must not be NULL");
     *out = point_array_make(points->coordinates, points->count, points->dims,
                             points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) out->stride_bytes = points->stride_bytes;
@@ -29,7 +30,7 @@ kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_
     KD_TRY(cloud_take(&cloud, points, POINT_DIMS_MAX));
     KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "`radius` is %g; expected 0 or more", radius);
     KD_REQUIRE(least >= 1, KD_ERROR_INPUT, "`least` is 0; expected at least 1");
-    KD_REQUIRE(labels && suited, KD_ERROR_USAGE, "`labels` or `suited` is NULL");
+    KD_REQUIRE(labels && suited, KD_ERROR_USAGE, "`labels` and `suited` must not be NULL");
     if (cloud.count) KD_TRY(cloud_clusters(&cloud, radius, least, labels, &done));
     *suited = done;
     return KD_OK;
@@ -47,7 +48,7 @@ kd_status kd_clouds_downsample(const kd_point_array *points, double size, const 
         KD_REQUIRE(fabs(origin[axis]) <= DBL_MAX, KD_ERROR_INPUT, "`origin[%u]` is not finite",
                    axis);
     KD_REQUIRE((means || !cloud.count) && voxels && suited, KD_ERROR_USAGE,
-               "`means`, `voxels` or `suited` is NULL");
+               "`means`, `voxels` and `suited` must not be NULL");
     *suited = 1;
     if (!cloud.count) {
         *voxels = 0;
@@ -65,9 +66,10 @@ kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *
     KD_TRY(cloud_take(&cloud, points, POINT_DIMS_MAX));
     KD_TRY(cloud_take(&at, queries, POINT_DIMS_MAX));
     KD_REQUIRE(cloud.dims == 3 && at.dims == 3, KD_ERROR_USAGE,
-               "the points have %u axes, the queries %u; expected 3", cloud.dims, at.dims);
+               "`dims` is %u for the points and %u for the queries; expected 3", cloud.dims,
+               at.dims);
     KD_REQUIRE(cloud.scalar == at.scalar, KD_ERROR_USAGE,
-               "the points and the queries differ in their scalar");
+               "points and queries must have the same `scalar`");
     KD_REQUIRE(k >= 1, KD_ERROR_INPUT, "`k` is 0; expected at least 1");
     KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE, "`ids` or `normals` is NULL");
     return cloud_normals(&cloud, &at, ids, k, toward, normals);

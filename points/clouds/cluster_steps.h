@@ -13,11 +13,11 @@ typedef struct CLUSTERS(work) {
     real bound2;
     uint64_t least;
     CLUSTERS(columns) all, cores;
-    uint8_t *is_core;      /* of points in the order of the grid */
+    uint8_t *is_core;      /* one per point, in the order of the grid */
     uint64_t *cores_begin; /* first of the core points of a cell; cells + 1 entries */
-    real *boxes;           /* of the core points of each cell: lower, then upper corner */
+    real *boxes;           /* bounds of each cell's core points: lower, then upper corner */
     uint32_t *parent;      /* cells as a forest; the root of each set is its first cell */
-    int64_t *cluster;      /* of each cell with core points */
+    int64_t *cluster;      /* one per cell with core points */
     int64_t *labels;
 } CLUSTERS(work);
 

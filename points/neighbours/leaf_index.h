@@ -27,7 +27,7 @@ enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_MIN = 3 };
 /* Layout of the buckets and groups over a tree of `count` points. */
 typedef struct leaf_shape {
     uint32_t level_begin[LEAF_LEVELS_MAX]; /* index of the first group of each level */
-    uint32_t levels;                       /* of groups; 0: a single bucket without groups */
+    uint32_t levels;                       /* number of levels of groups; 0: a single bucket */
     uint32_t groups;
     uint32_t leaf_count;
     uint32_t wide_leaves; /* the first `wide_leaves` buckets have sixteen slots, the others eight */

@@ -47,7 +47,7 @@ struct split_input {
 /* Maps the local indices of a chunk to tree nodes: a sub-tree in level order, followed by its
    in-order successor, which the last chunk lacks. */
 struct chunk_nodes {
-    uint32_t level, chunk, count; /* of the sub-tree */
+    uint32_t level, chunk, count; /* position and size of the sub-tree */
 
     __device__ uint32_t node(uint32_t i) const {
         if (i == count) { /* the lowest ancestor in whose left sub-tree the chunk lies */

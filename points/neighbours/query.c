@@ -20,7 +20,7 @@ typedef struct query_work {
     uint32_t k;
     point_rows rows;         /* nearest: k per query; within: from `offsets` on */
     const uint64_t *offsets; /* NULL: nearest */
-    uint64_t *counts;        /* if only counts are requested; or NULL */
+    uint64_t *counts;        /* output if only counts are requested; or NULL */
     /* self-query, in tree order; or NULL */
     const point_self_query *self_query;
     const point_visitor *visitor; /* called instead of filling rows; or NULL */

@@ -31,7 +31,7 @@ template <int K, int HEIGHT> struct bottom_shared {
 
 /* Position of the sub-tree in the whole tree. */
 struct subtree {
-    uint32_t level, index; /* of its root */
+    uint32_t level, index; /* position of its root */
     uint32_t height, low;
     const uint32_t *names; /* maps local indices to points */
 };

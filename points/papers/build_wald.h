@@ -16,7 +16,7 @@ typedef struct wald_steps {
 } wald_steps;
 
 kd_status wald_open(wald_steps *out, pointtree *tree, const point_array *points);
-void wald_sort(wald_steps *steps);   /* by (tag, coordinate on its axis, id) */
+void wald_sort(wald_steps *steps);   /* sorts by (tag, coordinate on its axis, id) */
 void wald_update(wald_steps *steps); /* updates the tags and enters the next level */
 void wald_close(wald_steps *owned);
 

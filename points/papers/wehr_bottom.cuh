@@ -32,13 +32,13 @@ template <int HEIGHT, typename key> struct bottom_shared {
 
 /* The chunk that contains each of a thread's positions. */
 struct places {
-    uint32_t index[POINTS_A_THREAD]; /* of its node on the level; KD_NONE: placed */
+    uint32_t index[POINTS_A_THREAD]; /* index of each point's node on the level; KD_NONE: placed */
     uint32_t begin[POINTS_A_THREAD], count[POINTS_A_THREAD], left[POINTS_A_THREAD];
 };
 
 /* Position of the sub-tree in the whole tree. */
 struct subtree {
-    uint32_t level, index, count; /* of its root */
+    uint32_t level, index, count; /* position of its root; number of points */
     uint32_t height, low;
     const uint32_t *names; /* maps local indices to points */
 };

@@ -28,7 +28,7 @@ struct bottoms {
 
 /* Position of the sub-tree in the whole tree. */
 struct subtree {
-    uint32_t level, index; /* of its root */
+    uint32_t level, index; /* position of its root */
     uint32_t height, low;
     const float4 *records;
 };

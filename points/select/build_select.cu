@@ -52,7 +52,7 @@ struct plan {
     uint32_t refined;
     float sigmas;
     bool clusters; /* supported by the device code */
-    domain box;    /* of all points, if the caller provides it */
+    domain box;    /* bounds of all points, if the caller provides them */
     bool has_box;
 };
 

@@ -22,7 +22,7 @@ constexpr uint32_t SAMPLE_SHARE = 64; /* each end is precise to 1 / 64 of the sa
 constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
 struct select_shared : narrow_shared<SELECT_THREADS> {
-    /* of the sampled points left and right of the pivot */
+    /* bounds of the sampled points left and right of the pivot */
     uint32_t side_count[2], side_min[2], side_max[2];
 };
 

@@ -34,7 +34,7 @@ typedef struct point_build_cuda {
 /* Table entry of a CUDA builder. A builder's source file ends with its entry,
    point_builder_cuda_NAME, and NAME is in the list of points/select/builders.h. */
 typedef struct point_builder_cuda {
-    const char *name; /* of the CPU builder that makes the same tree */
+    const char *name; /* name of the CPU builder of the same tree */
     /* Stores the scratch bytes needed for these arguments; the result depends on the number of
        points, on their dims and scalar, and on the split rule. */
     kd_status (*scratch_bytes)(size_t *bytes, const point_build_cuda *arguments);

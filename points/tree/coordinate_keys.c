@@ -16,7 +16,7 @@ enum { KEYS_GRAIN = 1 << 14, FEW = 24 /* longest run sorted by insertion */ };
 
 typedef struct rank_work {
     const double *doubles;
-    uint64_t *order; /* of one axis: position << 32 | point, sorted */
+    uint64_t *order; /* for one axis: position << 32 | point, sorted */
     uint32_t *steps; /* 1 where the coordinate differs from the previous one; later the ranks */
     uint32_t *ranks;
     uint64_t count;

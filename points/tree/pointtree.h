@@ -13,7 +13,7 @@ extern "C" {
 
 typedef struct pointtree_options {
     pointtree_split split;
-    bool unique;  /* of points equal in all coordinates, keep only the one with the least id */
+    bool unique;  /* keep only one of equal points, that with the smallest id */
     double cells; /* cells per unit length to which `wehr` rounds coordinates; 0: no rounding */
 } pointtree_options;
 

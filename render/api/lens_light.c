@@ -1,11 +1,11 @@
-/* Whether glass, mirrors and smooth metal cast enough light for vcm to pay. Materials are judged by
-   their constants, as in omissions.c.
+/* Decides whether glass, mirrors and smooth metal cast enough light for vcm to be worthwhile.
+   Materials are judged by their constants, as in omissions.c.
    Idea: where light through lenses falls on other surfaces, paths meet the lamps by chance only:
      the variance of what they find is the irradiance times the radiance of the lamp. Divided by the
      square of what all lamps give on average, this is
        sum over lamps of (fraction of the light that meets lenses) (share of the power)
                          (cross section of the scene / pi) radiance / power of all lamps,
-     which needs no rays: the fraction is the form factor of the lenses, whatever hides them.
+     which needs no rays: the fraction is the form factor of the lenses, without occlusion.
    Work: lens triangles times points on lamps, up to WORK_MAX and up to the limit. */
 #include "core/status.h"
 #include "render/api/omissions.h"
@@ -23,7 +23,7 @@ enum { LAMP_POINTS = 4, LAMPS_MAX = 16, POINTS_MAX = LAMP_POINTS * LAMPS_MAX, WO
 /* A point on a lamp. */
 typedef struct lamp_point {
     vec3 place, normal;
-    double weight;   /* of its form factors, in the variance */
+    double weight;   /* weight of its form factors in the variance */
     double sides[2]; /* form factors of triangles that face it, and of others */
 } lamp_point;
 

@@ -80,7 +80,7 @@ static double smallest_lamp(const scene_view *scene) {
         power += (double)lamp->power;
         if (lamp->kind != LIGHT_TRIANGLE) continue;
         while (same < count && !vec3_is_zero(vec3_sub(lamps[same].emitted, lamp->emitted))) ++same;
-        if (same == LAMPS_MAX) return small_share; /* too many to tell */
+        if (same == LAMPS_MAX) return small_share; /* too many to determine */
         if (same == count) {
             lamps[count].emitted = lamp->emitted;
             lamps[count].area = lamps[count].power = 0;
@@ -194,8 +194,8 @@ kd_status omissions_report(const scene_view *scene, const integrator *integrator
     if ((integrator->omits & OMITS_GLOSSY) != 0 && traits.glossy)
         log_message(
             LOG_INFO,
-            "integrator %s shows rough metal and rough glass lit by lights only, else black; "
-            "path shows what they reflect, and roughness 0 makes them mirrors",
+            "integrator %s shows only lights in rough metal and rough glass, which are black "
+            "elsewhere; use path, or set roughness 0 for mirrors",
             integrator->name);
     const bool specular = (integrator->omits & OMITS_SPECULAR) != 0;
     const bool mirrors = specular && traits.mirrors, glass = specular && traits.glass;

@@ -1,5 +1,5 @@
 /* Checks of a request: options that contradict each other, or that integrator or scene do not
- * support. */
+   support. */
 #include "core/status.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"

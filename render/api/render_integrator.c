@@ -8,7 +8,7 @@
 #include "render/integrators/vcm_techniques.h"
 #include "scenes/assembly/look.h"
 
-/* Copies of instances, which vcm needs, may take as many bytes. */
+/* Maximum bytes of the copies of instances, which vcm needs. */
 static const uint64_t copies_limit = (uint64_t)1 << 30;
 
 static bool box_contains(box3 box, vec3 point) {

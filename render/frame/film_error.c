@@ -3,16 +3,14 @@
          whether it is right.
          (1) The length. A pixel with a spark, a rare sample that is far too bright, has a bright
              mean as well, and its variance relative to that mean is at most 1; the pixels around it
-             lack the light of the spark, and their variance is 0. So a caustic of which few pixels
-             have met anything looks finished. Relative to what the pixel will show in the end,
-             which the median of its neighbours and its own darker half tell, the variance of the
-             few sparks is on average that of all pixels.
-         (2) The gain of Sobol' samples over independent ones. With V(n) the variance of the mean of
-             n = 2^k samples, the mean square of the difference between the first half's mean and
-             that of all is V(n / 2) - V(n). Together with V(1), the variance of the samples, it
-             gives the rate r of V(2^k) = V(1) r^k: 1/2 for independent samples, less for well
-             distributed ones.
-         (3) Scale. Nothing here has a unit: the picture of a scene with other units of radiance has
+             lack the light of the spark, and their variance is 0. So a caustic that few pixels have
+   found yet seems to have converged. Relative to the pixel's final value, which is estimated from
+   the median of its neighbours and from its own darker half, the variance of the few sparks is on
+   average that of all pixels. (2) The gain of Sobol' samples over independent ones. With V(n) the
+   variance of the mean of n = 2^k samples, the mean square of the difference between the first
+   half's mean and that of all is V(n / 2) - V(n). Together with V(1), the variance of the samples,
+   it gives the rate r of V(2^k) = V(1) r^k: 1/2 for independent samples, less for well distributed
+   ones. (3) Scale. Nothing here has a unit: the picture of a scene with other units of radiance has
              the same error.
    Source: Owen 1997, "Scrambled net variance for integrals of smooth functions", for (2).
    Determinism: threads sum rows, which are then added in order. */
@@ -25,15 +23,16 @@
 enum { ROWS_GRAIN = 8, NEIGHBOURS = 8, RATED_SAMPLES = 16 };
 
 typedef struct row_sums {
-    double variance; /* of the mean, for independent samples, relative; over all pixels */
-    double single; /* of one sample, relative; this and the rest: over pixels of `least` samples */
+    double variance; /* relative variance of the mean for independent samples, over all pixels */
+    double single;   /* relative variance of one sample; this and the rest: over pixels of `least`
+                        samples */
     double difference, difference_squares; /* |mean of the first part - mean of the rest|^2 */
 } row_sums;
 
 typedef struct error_work {
     const struct film *film;
     uint32_t least;  /* samples of a pixel */
-    double *lengths; /* of the pixels' means */
+    double *lengths; /* lengths of the pixels' means */
     double *rows;    /* sum of a row's lengths */
     row_sums *sums;  /* per row */
     double floor;    /* squared */
@@ -143,7 +142,7 @@ static double find_rate(const row_sums *sums, uint32_t count) {
     const double difference = sums->difference + 0.5 * sqrt(sums->difference_squares);
     const uint32_t part = part_below(count);
     double low = 0.2, high = 0.5;
-    /* The rest must be long enough to tell the rate of the whole. */
+    /* The rest must be long enough to determine the rate of the whole. */
     if (count < RATED_SAMPLES || count - part < part / 2) return high;
     if (!(difference < sums->single * difference_at(count, high))) return high;
     for (int i = 0; i < STEPS; ++i) {

@@ -375,9 +375,9 @@ kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     return KD_OK;
 }
 
-/* Returns true for 16, 32, 48, 64, 96, 128, 192, ... samples. At these numbers film_error knows how
-   well the samples are distributed. Few looks also keep an estimate that is too small by chance
-   from ending the frame. */
+/* Returns true for 16, 32, 48, 64, 96, 128, 192, ... samples. At these numbers film_error can judge
+   how evenly the samples are distributed. Few tests also prevent an estimate that is too small by
+   chance from ending the frame. */
 static bool is_judged(uint32_t samples) {
     if (samples < JUDGED_SAMPLES) return false;
     while (samples % 2 == 0) samples /= 2;

@@ -2,7 +2,7 @@
    Data flow: vcm_light_waves.cu traces a pass's light paths, which leave splats in `sums`, and
               `photons`; count_cells reads these and counts those of each bucket in `ends`, which a
               scan turns into the buckets' begins; sort_photons reads both and writes `sorted`,
-   which vcm_eye_waves.cu reads; the begins then are ends. */
+   which vcm_eye_waves.cu reads; sorting turns the begins into ends. */
 #include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "render/integrators/vcm_device.h"

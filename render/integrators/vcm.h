@@ -25,8 +25,8 @@ enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8 };
 
 /* Everything that a pass's paths depend on. */
 typedef struct vcm_view {
-    pixel_view pixels; /* its scene is not used */
-    light_eye limits;  /* of light paths; its camera is not used */
+    pixel_view pixels; /* without its scene */
+    light_eye limits;  /* limits of light paths; without its camera */
     path_options path;
     photon_emission emission;
     bool eye, lamps, splat, merge; /* techniques */
@@ -35,7 +35,7 @@ typedef struct vcm_view {
     float merges;                  /* pi radius^2 paths: merging paths per density; 0: no merging */
     float radius;
     float wavelength; /* micrometres, of dispersive glass; 0: there is none */
-    vec3 tint;        /* its colour */
+    vec3 tint;        /* colour of the wavelength */
     int64_t *sums;    /* splats, 3 per pixel of the full image, in units */
     float unit;       /* W/(sr m^2) */
     vcm_grid grid;    /* the photons */

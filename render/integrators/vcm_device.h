@@ -11,7 +11,7 @@ extern "C" {
 
 enum {
     VCM_WAVE_PATHS = 1 << 21, /* paths in flight, unless fewer are requested */
-    VCM_PATH_BYTES = 331      /* of each, as laid out by vcm_eye_waves.cu */
+    VCM_PATH_BYTES = 331      /* bytes of each, as laid out by vcm_eye_waves.cu */
 };
 
 /* Returns the number of paths in flight of a launch with many paths. */
@@ -32,7 +32,7 @@ typedef struct vcm_cuda {
     int64_t *sums;
     vcm_counts *counts;
     device_buffer photons;               /* in no order */
-    device_buffer sorted, ends, scratch; /* of their grid */
+    device_buffer sorted, ends, scratch; /* memory of their grid */
 } vcm_cuda;
 
 /* `sums`: number of sums of splats. */

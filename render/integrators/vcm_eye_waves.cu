@@ -148,8 +148,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const vcm_vi
 }
 
 /* --- merges -----------------------------------------------------------------------------------
-   Idea: most lookups meet a few photons, but one in some hundred meets hundreds, and a block would
-         wait for it. So a thread processes only few photons alone; a warp shares the others'
+   Idea: most lookups find a few photons, but one in some hundred finds hundreds, and a block would wait for it. So a thread processes only few photons alone; a warp shares the others'
          lookups, one after another. Sums of integers do not depend on the order. */
 
 enum { MERGE_ALONE = 64 };

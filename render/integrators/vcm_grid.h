@@ -23,13 +23,14 @@ typedef struct vcm_photon {
     uint32_t landed; /* vertices of the path, this one included */
     vec3 direction;
     uint32_t disperses; /* 1: it has passed dispersive glass */
-    vec3 normal;        /* of the triangle, on the side that was hit */
+    vec3 normal;        /* normal of the triangle, on the side that was hit */
     uint32_t unused;
 } vcm_photon;
 
 typedef struct vcm_grid {
     const vcm_photon *photons;
-    const uint32_t *ends; /* of the photons of each bucket, which begin where the previous end */
+    const uint32_t
+        *ends; /* end of each bucket's photons, which begin where the previous ones end */
     uint32_t count;
     uint32_t mask; /* buckets - 1 */
     float cells;   /* per unit length */

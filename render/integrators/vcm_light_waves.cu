@@ -13,7 +13,7 @@ namespace {
 struct light_output {
     vcm_counts *counts;
     vcm_photon *photons;
-    uint64_t capacity; /* of photons */
+    uint64_t capacity; /* maximum number of photons */
     uint32_t first;    /* number of the path of slot 0 */
 };
 

@@ -68,7 +68,8 @@ KD_FN float vcm_chain_join(const vcm_chain *chain) {
 typedef struct vcm_turn {
     float pdf;    /* 1/sr, with which it was sampled */
     float back;   /* 1/sr, with which the path in the other direction samples the previous vertex */
-    float cosine; /* with the geometric normal; 1 in a medium; 0 if the other path cannot turn so */
+    float cosine; /* with the geometric normal; 1 in a medium; 0 if the reverse direction cannot be
+                     sampled */
     bool specular;
     bool lens;    /* the vertex acts as a lens */
     float merges; /* paths that merge at the vertex per density of sampling it; 0: none */

@@ -37,7 +37,7 @@ enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
                       kernel
    Every caller in a translation unit passes the same constant, so that the compiler removes the
    other branch, and with it the stack memory for photon lists, from functions that are not inlined
-   (KD_FN_APART). */
+   (KD_FN_NOINLINE). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */

@@ -20,8 +20,8 @@ enum { PILOT_PASS = 0x10000000 };
 /* A camera path. */
 typedef struct pilot_sample {
     float part[PHOTON_LISTS]; /* radiance from each map, mean of the channels */
-    float all;                /* of the path */
-    vec3 place;               /* of the first lookup */
+    float all;                /* brightness of the path */
+    vec3 place;               /* position of the first lookup */
     bool has_place;
 } pilot_sample;
 

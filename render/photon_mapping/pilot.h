@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 enum {
-    PILOT_PROBES = 1 << 10,  /* paths that tell whether a list is sparse */
+    PILOT_PROBES = 1 << 10,  /* paths that decide whether a list is sparse */
     PILOT_PATHS = 1 << 18,   /* paths of a sparse list's trial; no limit is below */
     PILOT_SAMPLES = 1 << 12, /* camera paths */
-    PILOT_YIELD = 8, /* a list is sparse if fewer than one path in so many leaves a photon */
+    PILOT_YIELD = 8, /* a list is sparse if fewer than one path in this many leaves a photon */
     /* limits of the paths of a sparse list: emission then takes about as long as the lookups, or
        about twice as long if it is guided, since the map is then most of what the image needs */
     PATHS_PER_LOOKUP = 32,

@@ -2,8 +2,8 @@
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/assembly/scene_parts.h"
 
-#define FIT_SHARE 0.8f       /* of the picture's width or height */
-#define FIT_RAISED 0.04f     /* of half the height of the picture */
+#define FIT_SHARE 0.8f       /* share of the picture's width or height */
+#define FIT_RAISED 0.04f     /* share of half the height of the picture */
 #define TERRAIN_FLAT 0.35f   /* height relative to the smaller width */
 #define FIT_AZIMUTH (-30.0f) /* degrees, positive to the right of the front */
 #define FIT_ELEVATION 16.0f

@@ -8,7 +8,8 @@
 
 /* What two lights at one place have in common; without padding, since its bytes are compared. */
 typedef struct light_place {
-    float corners[9]; /* of a triangle, from the smallest on; else position, direction and cone */
+    float corners[9]; /* corners of a triangle, the smallest first; else position, direction and
+                         cone */
     int32_t kind;
 } light_place;
 

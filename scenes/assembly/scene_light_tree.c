@@ -42,7 +42,7 @@ typedef struct light_task {
 
 typedef struct light_builder {
     const light_tree_input *input;
-    light_extent *extents; /* of each light */
+    light_extent *extents; /* extent of each light */
     uint32_t *order, *passed;
     light_task *tasks; /* a stack */
     uint32_t task_count;

@@ -14,7 +14,7 @@ typedef struct light_tree_input {
     uint32_t count;            /* 2 .. 2^31 - 1 */
     const uint32_t *triangles; /* 3 indices into `positions` per triangle of the mesh */
     const vec3 *positions;
-    vec3 centre;  /* of the scene's bounding sphere */
+    vec3 centre;  /* centre of the scene's bounding sphere */
     float radius; /* m, >= 0 */
 } light_tree_input;
 

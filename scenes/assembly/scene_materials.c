@@ -210,8 +210,7 @@ static kd_status order_priorities(scene *scene) {
     return KD_OK;
 }
 
-/* Warns where the media of materials with priorities are lost (nested.h), once per scene that
- * moves.
+/* Warns where the media of materials with priorities are lost (nested.h), once per animated scene.
  */
 static kd_status report_nested(const scene *scene) {
     const mesh *geometry = &scene->geometry;

@@ -77,7 +77,8 @@ typedef struct texture_request {
     texture_role role;
     vec2 scale, offset, shear; /* as in texture_view */
     uint32_t wraps;            /* texture_wraps */
-    float factor[4];           /* of specular and glossiness, else as above; 0: no changes */
+    float factor[4]; /* factor of specular and glossiness, else as in texture_request; 0: no changes
+                      */
 } texture_request;
 
 /* Sets *index to the view for this request. texture_store_load reads the image. */
@@ -128,13 +129,13 @@ void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
 /* What a scene is read from. */
 typedef struct scene_source {
-    const char *path; /* of the file; with `text`, its name in errors */
+    const char *path; /* path of the file; with `text`, its name in errors */
     const char *text; /* a description in memory of `bytes` bytes, or NULL */
     uint64_t bytes;
-    const kd_scene_mesh *meshes; /* that `text` may name */
+    const kd_scene_mesh *meshes; /* meshes that `text` may name */
     uint64_t mesh_count;
     const char *environment;   /* replaces the environment of the file, or NULL */
-    kd_render_options options; /* before reading */
+    kd_render_options options; /* options before the file is read */
     const scene *lender;       /* shares its textures, or NULL */
 } scene_source;
 

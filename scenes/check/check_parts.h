@@ -156,7 +156,7 @@ static inline check_vector check_cross(check_vector a, check_vector b) {
 typedef struct check_ray {
     const examination *check;
     const tritree *tree;
-    const uint32_t *groups; /* of each triangle, by which the hits are sorted */
+    const uint32_t *groups; /* group of each triangle, by which the hits are sorted */
     double from[3];
     uint32_t *hits; /* owned; hit_count triangles */
     uint64_t hit_count, hit_capacity;

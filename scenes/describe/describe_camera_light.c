@@ -143,7 +143,7 @@ static kd_status add_ball(describe_reader *reader, const described_light *words,
     mesh unit;
     mesh_material lamp;
     KD_TRY(reader->load(&unit, "gen:sphere:1200", NULL, reader->job));
-    double area = 0; /* of the flat triangles */
+    double area = 0; /* area of the flat triangles */
     for (uint32_t i = 0; i < unit.triangle_count; ++i) {
         const uint32_t *corner = unit.triangles + 3 * (size_t)i;
         const vec3 a = unit.positions[corner[0]];

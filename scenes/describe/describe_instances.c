@@ -132,7 +132,7 @@ enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 
 typedef struct instancing {
     describe_reader *reader;
-    box3 box; /* of the mesh, in its own coordinates */
+    box3 box; /* bounds of the mesh, in its own coordinates */
     const transform *pose;
     uint32_t shape;   /* index in the draft */
     const char *file; /* file of matrices; NULL: none */

@@ -13,13 +13,13 @@ typedef struct describe_reader {
     /* media of the description by name, or NULL; in the order of draft->media */
     const cJSON *media;
     const char *path;
-    const char *text; /* of the description, `bytes` bytes */
+    const char *text; /* the description, `bytes` bytes */
     size_t bytes;
     double frame;     /* the frame to read; keyframes are evaluated at it */
     const char *clip; /* as in obj_options */
     double seconds;
     double origin[3]; /* subtracted from all positions in world space */
-    box3 box;         /* of the meshes and instances so far, relative to the origin */
+    box3 box;         /* bounds of the meshes and instances so far, relative to the origin */
     /* Keep translations in double precision, for far scenes and files. Others are rounded to float
        as ever, which keeps their pictures the same bit for bit. */
     bool exact;

@@ -20,7 +20,7 @@
 static const struct {
     const char *suffixes; /* each with a blank behind it */
     const char *name, *advice;
-    bool is_read; /* by assimp, in some versions: its reason is shown */
+    bool is_read; /* some versions of assimp read it: its reason is shown */
 } foreign_formats[] = {
     {".fbx ", "an FBX file", "export it as binary FBX 2013 or later, or as glTF", true},
     {".3mf ", "a 3MF file", BY_BLENDER, true},
@@ -104,7 +104,7 @@ kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job
     if (!procedural_is_path(path)) {
         const mesh_reader *row = mesh_reader_find(path);
         KD_TRY(row->load(out, path, options, job));
-        /* after a reader that does it by itself this would only measure the mesh again */
+        /* readers that recentre by themselves need no second pass */
         if (options && options->recentre && !row->recentres) mesh_recentre(out);
         return KD_OK;
     }

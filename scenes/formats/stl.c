@@ -28,7 +28,7 @@ typedef struct stl_reader {
     vec3 *corners; /* 3 per triangle */
     uint32_t *lines;
     uint64_t triangles;
-    uint32_t attributes;   /* of all facets, joined by "or" */
+    uint32_t attributes;   /* attributes of all facets, combined by OR */
     problem_list problems; /* problems that belong to no piece */
 } stl_reader;
 

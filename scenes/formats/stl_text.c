@@ -33,7 +33,7 @@ typedef struct stl_parser {
     uint32_t *cut;
     uint64_t count, capacity;
     bool in_facet;
-    bool lost; /* after an error: report nothing until the next facet */
+    bool lost; /* an error was reported: nothing more until the next facet */
 } stl_parser;
 
 static text_span word_at(const char *at) {

@@ -53,7 +53,7 @@ enum { GLTF_POSE_MOVE, GLTF_POSE_TURN, GLTF_POSE_SCALE, GLTF_POSE_PARTS };
 typedef struct gltf_pose {
     double values[GLTF_POSE_PARTS][4]; /* translation, quaternion, scale */
     bool given[GLTF_POSE_PARTS];
-    cJSON *weights; /* of morph targets; owned; NULL: not animated */
+    cJSON *weights; /* weights of morph targets; owned; NULL: not animated */
 } gltf_pose;
 
 /* Bits of gltf_file.said; the lower ones belong to the formats of images. */

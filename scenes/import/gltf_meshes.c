@@ -36,7 +36,7 @@ typedef struct mesh_writer {
     const gltf_primitive *primitive;
     const gltf_draw *draw;
     gltf_numbers_read read, rest; /* rest: positions, normals and tangents without targets */
-    const cJSON *weights;         /* of the targets that `read` contains; NULL: none */
+    const cJSON *weights;         /* weights of the targets that `read` contains; NULL: none */
     uint32_t colour_components;
     gltf_skin skin; /* skin of the draw; without bones the node's transform applies */
     transform world;

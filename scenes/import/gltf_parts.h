@@ -14,7 +14,7 @@ void gltf_poses_close(gltf_file *owned);
 
 typedef struct gltf_node {
     uint32_t node, mesh, skin, camera, light; /* what the node refers to; KD_NONE if absent */
-    const cJSON *weights; /* of morph targets, in place of those of the mesh; NULL: none */
+    const cJSON *weights; /* weights of morph targets, instead of those of the mesh; NULL: none */
     transform world;
 } gltf_node;
 

@@ -13,7 +13,7 @@
 typedef struct glossy {
     float metallic, dielectric;
     vec3 metal; /* normal reflectance of the metallic part */
-    vec3 tint;  /* of the dielectric at normal incidence */
+    vec3 tint;  /* reflectance of the dielectric at normal incidence */
 } glossy;
 
 /* `specular`: 0..1, linear. */

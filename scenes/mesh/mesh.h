@@ -136,7 +136,7 @@ typedef struct mesh {
     light *lights;
     medium *media; /* referenced by index from materials */
     uint32_t picture_count, camera_count, light_count, medium_count;
-    bool moves; /* by an animation of the file: valid for obj_options.seconds only */
+    bool moves; /* an animation moves it: valid for obj_options.seconds only */
 } mesh;
 
 void mesh_close(mesh *owned); /* accepts a zeroed struct */

@@ -14,8 +14,8 @@
 
 enum { WORK_MAX = 1 << 22, BODIES_MAX = 4096, POINTS_MAX = 64 };
 
-/* Relative to the size of what is considered: distance of planes that are taken for one, and of
-   edges that only touch. */
+/* Tolerances relative to the size of the triangles considered: distance of planes that count as
+ * one, and of edges that only touch. */
 static const double plane_step = 1e-6, touch = 1e-5;
 static const double normal_step = 1e-4;
 

@@ -112,7 +112,7 @@ void shape_rounded_box(mesh_builder *builder, vec3 lo, vec3 hi, double rounding,
     box_axis axes[3];
     for (int i = 0; i < 3; ++i) {
         const double a = (double)vec3_axis(lo, i), b = (double)vec3_axis(hi, i);
-        /* a flat part that is not larger than the errors of rounding is none */
+        /* a flat part within rounding errors counts as empty */
         const bool flat_part = b - a > 2 * rounding * (1 + 1e-6);
         const box_axis axis = {a, b, flat_part ? rounding : (b - a) / 2, (uint32_t)half,
                                2 * (uint32_t)half + flat_part};

@@ -55,7 +55,7 @@ typedef struct json_place {
     /* name of the key; name of the file if `parent` is NULL; NULL for a list item */
     const char *name;
     int index;
-    const char *text; /* of the file, if `parent` is NULL; may be NULL */
+    const char *text; /* text of the file, if `parent` is NULL; may be NULL */
     size_t bytes;
 } json_place;
 

@@ -32,7 +32,7 @@ typedef struct obj_options {
     bool recentre;
     /* glTF: name or number of the animation that is evaluated; "": the first; NULL: none. */
     const char *clip;
-    double seconds; /* its time */
+    double seconds; /* time of that animation */
 } obj_options;
 
 enum { PROBLEM_TEXT = 1024, PROBLEMS_KEPT = 256 };

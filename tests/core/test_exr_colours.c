@@ -93,20 +93,20 @@ static const layer_case layer_cases[] = {
       "V.DiffCol.R"},
      NULL,
      {2, 1, 0, -1},
-     "the layer V.Combined is read, of V.Combined, V.DiffCol"},
+     "using the layer V.Combined of V.Combined, V.DiffCol"},
     {{"A.DiffCol.B", "A.DiffCol.G", "A.DiffCol.R", "V.Combined.B", "V.Combined.G", "V.Combined.R"},
      NULL,
      {5, 4, 3, -1},
-     "the layer V.Combined is read"},
+     "using the layer V.Combined"},
     {{"Composite.Combined.B", "Composite.Combined.G", "Composite.Combined.R", "A.Combined.B",
       "A.Combined.G", "A.Combined.R"},
      NULL,
      {2, 1, 0, -1},
-     "the layer Composite.Combined is read"},
+     "using the layer Composite.Combined"},
     {{"albedo.B", "albedo.G", "albedo.R", "beauty.B", "beauty.G", "beauty.R"},
      NULL,
      {5, 4, 3, -1},
-     "the layer beauty is read"},
+     "using the layer beauty"},
     {{"B", "G", "R", "albedo.B", "albedo.G", "albedo.R"}, NULL, {2, 1, 0, -1}, NULL},
     {{"B", "G", "R", "albedo.B", "albedo.G", "albedo.R"}, "albedo", {5, 4, 3, -1}, NULL},
     {{"N.X", "N.Y", "N.Z", "R", "Z"}, "N", {0, 1, 2, -1}, NULL},
@@ -116,8 +116,8 @@ static const layer_case layer_cases[] = {
     {{"R"}, NULL, {0, 0, 0, -1}, NULL},
     {{"A", "R"}, NULL, {1, 1, 1, 0}, NULL},
     {{"A", "Y"}, NULL, {1, 1, 1, 0}, NULL},
-    {{"Z"}, NULL, {0, 0, 0, -1}, "the channel Z is read as grey"},
-    {{"height.V"}, NULL, {0, 0, 0, -1}, "the channel height.V is read as grey"},
+    {{"Z"}, NULL, {0, 0, 0, -1}, "using the channel Z as grey"},
+    {{"height.V"}, NULL, {0, 0, 0, -1}, "using the channel height.V as grey"},
     {{"a", "b", "g", "r"}, NULL, {3, 2, 1, 0}, NULL},
     {{"Blue", "Green", "Red"}, NULL, {2, 1, 0, -1}, NULL},
     {{"Z", "beauty.B", "beauty.G", "beauty.R"}, NULL, {3, 2, 1, -1}, NULL}};
@@ -191,7 +191,7 @@ static void test_parts_are_chosen(void **state) {
                            .next = &beauty};
     foreign_write(path, &depth);
     image read = reading(path, NULL, false);
-    assert_non_null(strstr(said, "the part beauty is read, of depth, beauty, albedo"));
+    assert_non_null(strstr(said, "using the part beauty of depth, beauty, albedo"));
     assert_true(image_plane(&read, "R")[1] == foreign_value(2, 1, 0));
     image_close(&read);
     read = reading(path, "albedo", false);
@@ -246,7 +246,7 @@ static void test_deep_data_are_refused_by_name(void **state) {
     foreign_write(path, &several);
     attribute_rename("version", 1, "Version"); /* only deep parts must have it */
     image read = reading(path, NULL, false);
-    assert_non_null(strstr(said, "the part flat is read, of deep, flat"));
+    assert_non_null(strstr(said, "using the part flat of deep, flat"));
     assert_true(image_plane(&read, "R")[1] == foreign_value(2, 1, 0));
     image_close(&read);
     expect_refused(path, "deep", "the part deep has deep data");

@@ -159,7 +159,7 @@ static void test_tiles_are_merged_bit_for_bit(void **state) {
     /* tiles that do not cover the picture are a part of it, and merged again later */
     said[0] = '\0';
     assert_int_equal(image_merge(&merged, list + 2, 2, &how), KD_OK);
-    assert_non_null(strstr(said, "no file has 591 of the 851 pixels"));
+    assert_non_null(strstr(said, "591 of the 851 pixels are in no file"));
     assert_int_equal(merged.left, 0);
     assert_int_equal(merged.top, 10);
     assert_int_equal(merged.width, 20);
@@ -195,7 +195,7 @@ static void test_unlike_tiles_are_refused(void **state) {
     tile_write(names[1], &whole, tile_boxes[0]);
     expect_unmerged(list, 2, "its display window has 37 x 22 pixels");
     snprintf(names[1], sizeof names[1], "%s/tile.pfm", folder);
-    expect_unmerged(list, 2, "do not tell their place");
+    expect_unmerged(list, 2, "do not contain their place");
     unlink(names[0]);
     snprintf(names[1], sizeof names[1], "%s/tile1.exr", folder);
     unlink(names[1]);

@@ -126,7 +126,7 @@ for material in '"kind": "conductor", "roughness": 0.1' '"kind": "glass", "rough
     scene glossy "$floor, $(ball "$material")" "$panel"
     for how in whitted direct; do
         render glossy --integrator $how
-        expect_says err "integrator $how shows rough metal and rough glass lit by lights only"
+        expect_says err "integrator $how shows only lights in rough metal and rough glass"
     done
     render glossy --integrator path
     expect_silent 'rough metal'

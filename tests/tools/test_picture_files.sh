@@ -171,7 +171,7 @@ P
     expect_exit 0 "$program" develop top.exr -o top.pfm
     expect_true "a crop is shown in its picture" test "$(sed -n 2p top.pfm)" = "48 32"
     expect_exit 0 "$program" develop top.exr right.exr --merge -o part.exr
-    expect_says err "no file has 544 of the 1536 pixels"
+    expect_says err "544 of the 1536 pixels are in no file"
     expect_exit 0 "$program" develop --merge part.exr left.exr -o merged.exr
     expect_exit 0 "$program" compare merged.exr whole.exr --metric max --max 0
     expect_exit 3 "$program" develop --merge left.exr whole.exr -o never.exr
@@ -279,7 +279,7 @@ command -v exrmaketiled >/dev/null && [[ $kinds == *exr ]] && {
 command -v exrmultipart >/dev/null && [[ $kinds == *exr ]] && {
     exrmultipart -combine -i plain.exr::first red.exr::second -o parts.exr >/dev/null
     expect_exit 0 "$program" compare parts.exr plain.exr --metric max --max 0
-    expect_says err "the part first is read, of first, second"
+    expect_says err "using the part first of first, second"
     expect_exit 0 "$program" develop parts.exr --layer second -o seen.pfm
     expect_values seen.pfm "1 1 1" "4 4 4" ".1 .1 .1"
 }

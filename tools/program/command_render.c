@@ -39,7 +39,7 @@ typedef struct rendering {
     const char *stats;    /* statistics file, or NULL */
     float first_stops;    /* automatic exposure of the first frame; NAN: none yet */
     camera ends[2];       /* at the beginning and the end of the exposure */
-    camera_values first;  /* of the first frame */
+    camera_values first;  /* camera of the first frame */
     bool keeps_first;     /* all frames have the automatic camera of the first one */
     char state[4096];     /* path of the saved state; empty: none */
     option_list patterns; /* outputs before inserting the frame number */

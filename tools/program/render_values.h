@@ -24,7 +24,7 @@ typedef struct render_values {
     kd_render_options render;
     camera_values view;
     option_list outputs;
-    char format[8];          /* of a picture on standard output; empty: png */
+    char format[8];          /* format of a picture on standard output; empty: png */
     const char *environment; /* replaces the scene's environment; NULL: keep it */
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
     const char *stats;       /* file name, or NULL */
