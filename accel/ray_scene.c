@@ -2,6 +2,7 @@
 #include "accel/ray_scene.h"
 #include "core/device/device.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
 #include <assert.h>
@@ -23,6 +24,7 @@ kd_ray_instance kd_ray_instance_make(uint32_t geometry) {
 /* --- Changes --- */
 
 kd_status kd_ray_scene_open(kd_ray_scene **out, uint32_t worlds) {
+    KD_CALL(0);
     kd_ray_scene *opened = NULL;
     KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
     *out = NULL;
@@ -62,6 +64,7 @@ void kd_ray_scene_close(kd_ray_scene *scene) {
 
 kd_status kd_ray_scene_add_geometry(kd_ray_scene *scene, const kd_triangles *tree,
                                     uint32_t *geometry) {
+    KD_CALL(0);
     KD_REQUIRE(scene, KD_ERROR_USAGE, "`scene` must not be NULL");
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     if (scene->tree_count == scene->tree_capacity) {
@@ -77,6 +80,7 @@ kd_status kd_ray_scene_add_geometry(kd_ray_scene *scene, const kd_triangles *tre
 
 kd_status kd_ray_scene_set_geometry(kd_ray_scene *scene, uint32_t geometry,
                                     const kd_triangles *tree) {
+    KD_CALL(0);
     KD_REQUIRE(scene, KD_ERROR_USAGE, "`scene` must not be NULL");
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(geometry < scene->tree_count, KD_ERROR_USAGE,
@@ -117,6 +121,7 @@ static kd_status check_range(const kd_ray_scene *scene, uint32_t first, uint64_t
 
 kd_status kd_ray_scene_add_instances(kd_ray_scene *scene, const kd_ray_instance *instances,
                                      uint64_t count, uint32_t *first) {
+    KD_CALL(0);
     KD_TRY(check_instances(scene, instances, count));
     KD_REQUIRE(count < (uint64_t)(1u << 31) - scene->instance_count, KD_ERROR_USAGE,
                "`count` is %llu; a scene has less than 2^31 instances", (unsigned long long)count);
@@ -136,6 +141,7 @@ kd_status kd_ray_scene_add_instances(kd_ray_scene *scene, const kd_ray_instance 
 
 kd_status kd_ray_scene_set_instances(kd_ray_scene *scene, uint32_t first,
                                      const kd_ray_instance *instances, uint64_t count) {
+    KD_CALL(0);
     KD_TRY(check_instances(scene, instances, count));
     KD_TRY(check_range(scene, first, count));
     if (count) memcpy(scene->instances + first, instances, count * sizeof *instances);
@@ -145,6 +151,7 @@ kd_status kd_ray_scene_set_instances(kd_ray_scene *scene, uint32_t first,
 
 kd_status kd_ray_scene_set_transforms(kd_ray_scene *scene, uint32_t first, const double *transforms,
                                       uint64_t count) {
+    KD_CALL(0);
     const caller_array array = {transforms, "transforms", sizeof(double)};
     KD_REQUIRE(scene, KD_ERROR_USAGE, "`scene` must not be NULL");
     KD_REQUIRE(transforms || count == 0, KD_ERROR_USAGE,
@@ -159,6 +166,7 @@ kd_status kd_ray_scene_set_transforms(kd_ray_scene *scene, uint32_t first, const
 }
 
 kd_status kd_ray_scene_set_origin(kd_ray_scene *scene, const double *origin) {
+    KD_CALL(0);
     KD_REQUIRE(scene, KD_ERROR_USAGE, "`scene` must not be NULL");
     KD_REQUIRE(origin, KD_ERROR_USAGE, "`origin` must not be NULL");
     for (int axis = 0; axis < 3; ++axis)
@@ -267,7 +275,7 @@ static kd_status make_instances(kd_ray_scene *scene, making *a) {
     KD_TRY(KD_RESERVE_ZEROED(scene->list, scene->instance_count));
     KD_TRY(KD_RESERVE_ZEROED(scene->members, scene->instance_count));
     a->failed = KD_NONE;
-    parallel_for(scene->instance_count, GRAIN, make_some, a);
+    KD_TRY(parallel_for_stage("build", scene->instance_count, GRAIN, make_some, a));
     if (a->failed == KD_NONE) return KD_OK;
     char reason[256];
     (void)make_instance(scene, a->failed);
@@ -335,6 +343,7 @@ static kd_status commit(kd_ray_scene *scene, making *a) {
 }
 
 kd_status kd_ray_scene_commit(kd_ray_scene *scene) {
+    KD_CALL(0);
     KD_REQUIRE(scene, KD_ERROR_USAGE, "`scene` must not be NULL");
     const double started = timing_now();
     making a = {.scene = scene};

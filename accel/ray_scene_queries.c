@@ -2,6 +2,7 @@
 #include "accel/ray_scene.h"
 #include "core/device/device.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
 #include <assert.h>
@@ -93,7 +94,7 @@ static kd_status answer(const kd_ray_scene *scene, const scene_query *given, voi
         scene_rays_view view = scene->view;
         view.nearest = __atomic_load_n(&scene->nearest, __ATOMIC_ACQUIRE);
         answering a = {&view, &copy};
-        parallel_for((int64_t)query->count, GRAIN, answer_some, &a);
+        KD_TRY(parallel_for_stage("query", (int64_t)query->count, GRAIN, answer_some, &a));
     }
     KD_REQUIRE(!fault, KD_ERROR_USAGE,
                "`worlds` has a value that is not below the number of worlds, %u",
@@ -141,6 +142,7 @@ static kd_status take_query(scene_query *out, const kd_ray_scene *scene, const k
 
 kd_status kd_ray_scene_intersect(const kd_ray_scene *scene, const kd_ray_query *query,
                                  kd_scene_hit *hits) {
+    KD_CALL(0);
     scene_query taken;
     kd_ray_query copy;
     KD_TRY(take_query(&taken, scene, query, &copy, hits, "hits", 1, sizeof(uint32_t)));
@@ -151,6 +153,7 @@ kd_status kd_ray_scene_intersect(const kd_ray_scene *scene, const kd_ray_query *
 
 kd_status kd_ray_scene_occluded(const kd_ray_scene *scene, const kd_ray_query *query,
                                 uint8_t *blocked) {
+    KD_CALL(0);
     scene_query taken;
     kd_ray_query copy;
     KD_TRY(take_query(&taken, scene, query, &copy, blocked, "blocked", 1, sizeof *blocked));
@@ -161,6 +164,7 @@ kd_status kd_ray_scene_occluded(const kd_ray_scene *scene, const kd_ray_query *q
 
 kd_status kd_ray_scene_count(const kd_ray_scene *scene, const kd_ray_query *query,
                              uint32_t *counts) {
+    KD_CALL(0);
     scene_query taken;
     kd_ray_query copy;
     KD_TRY(take_query(&taken, scene, query, &copy, counts, "counts", 1, sizeof(uint32_t)));
@@ -171,6 +175,7 @@ kd_status kd_ray_scene_count(const kd_ray_scene *scene, const kd_ray_query *quer
 
 kd_status kd_ray_scene_first(const kd_ray_scene *scene, const kd_ray_query *query, uint32_t k,
                              kd_scene_hit *hits, uint32_t *counts) {
+    KD_CALL(0);
     scene_query taken;
     kd_ray_query copy;
     const caller_array array = {counts, "counts", sizeof *counts};
@@ -188,6 +193,7 @@ kd_status kd_ray_scene_first(const kd_ray_scene *scene, const kd_ray_query *quer
 
 kd_status kd_ray_scene_all(const kd_ray_scene *scene, const kd_ray_query *query,
                            const uint64_t *offsets, kd_scene_hit *hits) {
+    KD_CALL(0);
     scene_query taken = {.count = 0};
     kd_ray_query copy;
     const caller_array array = {offsets, "offsets", sizeof *offsets};
@@ -212,6 +218,7 @@ kd_status kd_ray_scene_all(const kd_ray_scene *scene, const kd_ray_query *query,
 
 kd_status kd_ray_scene_closest_point(const kd_ray_scene *scene, const kd_point_query *given,
                                      kd_scene_near *nearest) {
+    KD_CALL(0);
     kd_point_query query;
     KD_TRY(check_scene(scene));
     KD_REQUIRE(given, KD_ERROR_USAGE, "`query` must not be NULL");
@@ -272,6 +279,7 @@ static void interpolate_some(void *context, int64_t begin, int64_t end, int thre
 kd_status kd_ray_scene_interpolate(const kd_ray_scene *scene, uint32_t geometry,
                                    const float *attribute, uint64_t width, const kd_scene_hit *hits,
                                    uint64_t count, float *out) {
+    KD_CALL(0);
     const caller_array arrays[] = {{attribute, "attribute", sizeof(float)},
                                    {hits, "hits", sizeof(float)},
                                    {out, "out", sizeof(float)}};
@@ -294,6 +302,5 @@ kd_status kd_ray_scene_interpolate(const kd_ray_scene *scene, uint32_t geometry,
                    (unsigned long long)i, hits[i].triangle, geometry, triangle_count);
     interpolation a = {
         scene->shapes[geometry].tree.triangles, geometry, attribute, width, hits, out};
-    parallel_for((int64_t)count, GRAIN, interpolate_some, &a);
-    return KD_OK;
+    return parallel_for_stage("query", (int64_t)count, GRAIN, interpolate_some, &a);
 }

@@ -7,6 +7,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
 #include <stdio.h>
@@ -42,6 +43,7 @@ kd_status triangles_take_options(kd_triangles_options *out,
                "kd_triangles_options_default first");
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "`max_depth` is %d; expected 0 or more",
                options->max_depth);
+    KD_TRY(call_check_threads(options->threads));
     if (!name_is_auto(options->device)) {
         device device;
         KD_TRY(device_find(&device, options->device));
@@ -118,7 +120,10 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,
                                  (uint32_t)mesh->triangle_count};
     const tritree_options tree_options = out->tree.options;
-    return tritree_open(&out->tree, &input, &tree_options, builder->name, NULL);
+    job_stage_begin(NULL, "build", input.triangle_count);
+    const kd_status status = tritree_open(&out->tree, &input, &tree_options, builder->name, NULL);
+    job_stage_end(NULL);
+    return status == KD_OK ? job_check(NULL) : status;
 }
 
 /* Arguments of an open on a device. */
@@ -161,6 +166,7 @@ const char *kd_triangles_builders(void) {
 
 kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                             const kd_triangles_options *options) {
+    KD_CALL(0);
     kd_status status = KD_OK;
     kd_triangles_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
@@ -168,12 +174,14 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
     KD_TRY(triangles_take_options(&taken, options));
     options = &taken;
     KD_TRY(check_mesh(mesh));
+    call_set_threads(&kd_call_scope, options->threads);
     const double started = timing_now();
     int32_t cuda = -1;
     KD_TRY(device_choose(&cuda, options->device, mesh->vertices, mesh->triangle_count, true));
     kd_triangles *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     opened->stream = options->stream;
+    opened->threads = options->threads;
     opened->tree.options = (tritree_options){options->traversal_cost, options->intersect_cost,
                                              options->empty_factor, options->max_depth};
     opening opening = {opened, mesh, options, cuda};
@@ -195,6 +203,7 @@ kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *optio
     int32_t cuda = -1;
     KD_TRY(device_choose(&cuda, options->device, NULL, tree->tree.input.triangle_count, true));
     tree->stream = options->stream;
+    tree->threads = options->threads;
     if (cuda < 0) return KD_OK;
     const kd_status status = triangles_cuda_adopt(tree, cuda);
     return device_retreats(options->device, status, NULL) ? KD_OK : status;

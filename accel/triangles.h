@@ -20,6 +20,7 @@ struct kd_triangles {
     struct kd_triangles *host; /* of a tree on a device: a copy for queries that run on the host */
     char builder[32];          /* name of the builder */
     void *stream;
+    int32_t threads; /* of the options */
 };
 
 /* Copies the caller's options (NULL: the defaults) to *out. Returns an error if they are invalid or

@@ -16,6 +16,7 @@
 #include "accel/triangles.h"
 #include "core/files/sectioned_file.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include <assert.h>
 
 typedef struct triangles_header {
@@ -77,6 +78,7 @@ static kd_status write_tree(const kd_triangles *tree, const char *path) {
 }
 
 kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
+    KD_CALL(tree ? tree->threads : 0);
     KD_REQUIRE(tree && path, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "path" : "tree");
     if (!tree->cuda) return write_tree(tree, path);
     kd_triangles *copy = NULL;
@@ -139,6 +141,7 @@ static kd_status read_tree(kd_triangles *out, const triangles_header *header, co
 
 kd_status kd_triangles_load(kd_triangles **out, const char *path,
                             const kd_triangles_options *options) {
+    KD_CALL(0);
     kd_status status = KD_OK;
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "`%s` must not be NULL", out ? "path" : "out");
     *out = NULL;

@@ -9,6 +9,7 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
 #include <assert.h>
@@ -191,11 +192,11 @@ static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     if (batch->count == 0) return KD_OK;
     if (tree->cuda) return triangles_cuda_cast(tree, batch);
     query_batch a = {tritree_get_view(&tree->tree), batch};
-    parallel_for((int64_t)batch->count, PIECE, query_piece, &a);
-    return KD_OK;
+    return parallel_for_stage("query", (int64_t)batch->count, PIECE, query_piece, &a);
 }
 
 kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    KD_CALL(tree ? tree->threads : 0);
     kd_ray_batch taken;
     KD_REQUIRE(batch, KD_ERROR_USAGE, "`batch` must not be NULL");
     kd_ray_batch_default(&taken);
@@ -205,12 +206,14 @@ kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch)
 
 kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                  kd_ray_hit *hits, kd_ray_counts *counts) {
+    KD_CALL(tree ? tree->threads : 0);
     const kd_ray_batch batch = {.count = count, .rays = rays, .hits = hits, .counts = counts};
     return cast(tree, &batch);
 }
 
 kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                 uint8_t *blocked, kd_ray_counts *counts) {
+    KD_CALL(tree ? tree->threads : 0);
     const kd_ray_batch batch = {.count = count, .rays = rays, .blocked = blocked, .counts = counts};
     return cast(tree, &batch);
 }
@@ -343,6 +346,7 @@ kd_status triangles_prepare_nearest(const kd_triangles *tree) {
 
 kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points, uint64_t count,
                                      float max_distance, kd_near_triangle *nearest) {
+    KD_CALL(tree ? tree->threads : 0);
     const caller_array arrays[] = {{points, "points", sizeof(float)},
                                    {nearest, "nearest", sizeof(float)}};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
@@ -357,9 +361,8 @@ kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *poin
     KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
     KD_TRY(triangles_prepare_nearest(tree));
     if (tree->cuda) return triangles_cuda_closest(tree, points, count, max_distance, nearest);
-    nearest_find(&tree->nearest->view, (const vec3 *)points, count, max_distance,
-                 (near_place *)nearest);
-    return KD_OK;
+    return nearest_find(&tree->nearest->view, (const vec3 *)points, count, max_distance,
+                        (near_place *)nearest);
 }
 
 /* Winding numbers and crossings of <kandela/triangles.h>. They are computed on the host: a tree on
@@ -391,25 +394,25 @@ static kd_status prepare_winding(const kd_triangles **tree, const float *points,
 
 kd_status kd_triangles_winding_number(const kd_triangles *tree, const float *points, uint64_t count,
                                       double accuracy, double *winding) {
+    KD_CALL(tree ? tree->threads : 0);
     const caller_array array = {winding, "winding", sizeof(double)};
     KD_REQUIRE(accuracy >= 1, KD_ERROR_USAGE, "`accuracy` is %g; expected 1 to INFINITY", accuracy);
     KD_REQUIRE(winding || count == 0, KD_ERROR_USAGE, "`count` is %llu, but `winding` is NULL",
                (unsigned long long)count);
     KD_TRY(caller_memory_check(&array, 1, true));
     KD_TRY(prepare_winding(&tree, points, count, true));
-    winding_numbers(&tree->nearest->view, tree->dipoles, (const vec3 *)points, count, accuracy,
-                    winding);
-    return KD_OK;
+    return winding_numbers(&tree->nearest->view, tree->dipoles, (const vec3 *)points, count,
+                           accuracy, winding);
 }
 
 kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points, uint64_t count,
                                  uint32_t *crossings, int32_t *winding) {
+    KD_CALL(tree ? tree->threads : 0);
     const caller_array arrays[] = {{crossings, "crossings", sizeof *crossings},
                                    {winding, "winding", sizeof *winding}};
     KD_TRY(caller_memory_check(arrays, 2, true));
     KD_TRY(prepare_winding(&tree, points, count, false));
-    winding_crossings(&tree->nearest->view, (const vec3 *)points, count, crossings, winding);
-    return KD_OK;
+    return winding_crossings(&tree->nearest->view, (const vec3 *)points, count, crossings, winding);
 }
 
 static kd_status download_from_device(const kd_triangles *tree, float *vertices,
@@ -430,6 +433,7 @@ static kd_status download_from_device(const kd_triangles *tree, float *vertices,
 }
 
 kd_status kd_triangles_download(const kd_triangles *tree, float *vertices, uint32_t *indices) {
+    KD_CALL(tree ? tree->threads : 0);
     const caller_array arrays[] = {{vertices, "vertices", sizeof *vertices},
                                    {indices, "indices", sizeof *indices}};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");

@@ -125,6 +125,9 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDI
         FILES_MATCHING PATTERN "*.c" PATTERN "*.ipynb" PATTERN "*.sbatch")
 install(FILES ${CMAKE_SOURCE_DIR}/include/kandela/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/include/kandela
         COMPONENT development)
+if(NOT TARGET kandela_program) # which installs it, too
+  install(FILES ${CMAKE_SOURCE_DIR}/scenes/DESCRIPTION.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/scenes COMPONENT development)
+endif()
 kd_install_always()
 
 if(TARGET kandela_import)

@@ -15,8 +15,24 @@ void job_init(job_control *job) {
     memset(job, 0, sizeof *job);
 }
 
+static _Thread_local job_control *current;
+
+job_control *job_current(void) {
+    return current;
+}
+
+job_control *job_make_current(job_control *job) {
+    job_control *before = current;
+    current = job;
+    return before;
+}
+
+const void *thread_mark(void) {
+    return &current;
+}
+
 static void report(job_control *job, bool always) {
-    if (!job->report) return;
+    if (!job->report || (job->reporter && job->reporter != thread_mark())) return;
     const long long now = (long long)(timing_now() * 1e6);
     long long last = atomic_load(&job->reported_at);
     if (!always && (now - last < REPORT_INTERVAL_US ||
@@ -38,6 +54,7 @@ static void stage_add(job_control *job, const char *name, double seconds) {
 }
 
 void job_stage_begin(job_control *job, const char *name, int64_t total) {
+    if (!job) job = current;
     if (!job) return;
     job_stage_end(job);
     job->stage = name;
@@ -48,6 +65,7 @@ void job_stage_begin(job_control *job, const char *name, int64_t total) {
 }
 
 void job_stage_end(job_control *job) {
+    if (!job) job = current;
     if (!job || !job->stage) return;
     report(job, true);
     stage_add(job, job->stage, timing_now() - job->stage_started);
@@ -55,13 +73,20 @@ void job_stage_end(job_control *job) {
 }
 
 void job_advance(job_control *job, int64_t items) {
+    if (!job) job = current;
     if (!job) return;
     atomic_fetch_add(&job->done, items);
     report(job, false);
 }
 
 bool job_cancelled(const job_control *job) {
+    if (!job) job = current;
     return job && atomic_load(&job->cancelled);
+}
+
+kd_status job_check(const job_control *job) {
+    KD_REQUIRE(!job_cancelled(job), KD_INTERRUPTED, "the call was cancelled");
+    return KD_OK;
 }
 
 bool job_overdue(const job_control *job) {

@@ -1,9 +1,11 @@
 /* Progress, cancellation and timing of a long-running call. Every long-running function takes a
-   job, or NULL. The job reports progress to its owner, receives the cancellation request, and
-   accumulates the seconds of each named stage. Stage names are those of the stats file: context,
-   load, plan, build, hash, film, emit, photon_tree, surface, render, free, develop, save, write. */
+   job, or NULL for that of the thread's public call (core/parallel/call.h), if it has one. The job
+   reports progress to its owner, receives the cancellation request, and accumulates the seconds of
+   each named stage. Stage names are those of the stats file: context, load, plan, build, hash,
+   film, emit, photon_tree, surface, render, free, develop, save, write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
+#include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
 #ifndef __cplusplus
@@ -28,7 +30,9 @@ typedef struct job_stage_record {
 } job_stage_record;
 
 struct job_control {
-    /* Progress callback, called from any thread, at most about ten times a second; may be NULL. */
+    /* Progress callback, at most about ten times a second; may be NULL. Called by the thread
+       `reporter` (thread_mark) only, or by any thread if that is NULL. */
+    const void *reporter;
     void (*report)(void *context, const char *stage, int64_t done, int64_t total);
     void *context;
     atomic_bool cancelled; /* may be set from any thread or from a signal handler */
@@ -47,12 +51,20 @@ struct job_control {
 /* Zeroes the job: no callback, no deadline, not cancelled. */
 void job_init(job_control *job);
 
+/* The job that the functions below use for NULL: that of the call that this thread makes or works
+   for (parallel_for), or NULL. job_make_current returns the one before. */
+job_control *job_current(void);
+job_control *job_make_current(job_control *job);
+const void *thread_mark(void); /* an address that no other running thread returns */
+
 /* Begins a stage. Stages do not nest: beginning one ends the current one. `name` must be a static
    string; `total` is the number of items that job_advance will count. */
 void job_stage_begin(job_control *job, const char *name, int64_t total);
 void job_stage_end(job_control *job);
 void job_advance(job_control *job, int64_t items); /* thread-safe */
-bool job_cancelled(const job_control *job);        /* returns false for NULL */
+bool job_cancelled(const job_control *job);
+/* Returns KD_INTERRUPTED if the job is cancelled. */
+kd_status job_check(const job_control *job);
 bool job_overdue(const job_control *job); /* returns false without a deadline, and for NULL */
 /* Returns the total of all runs of the stage in seconds; 0 if it never ran. */
 double job_seconds(const job_control *job, const char *name);

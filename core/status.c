@@ -1,4 +1,5 @@
 #include "core/status.h"
+#include <kandela/control.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -6,6 +7,8 @@
 
 static _Thread_local char error_message[1024];
 static _Thread_local char error_trace[2048];
+
+static _Thread_local kd_status failed; /* of this thread, since status_begin or status_clear */
 
 static void trace_add(const char *file, int line, const char *expression) {
     const size_t used = strlen(error_trace);
@@ -32,6 +35,7 @@ kd_status status_fail(kd_status status, const char *file, int line, const char *
     replace_controls(message);
     memcpy(error_message, message, sizeof message);
     error_trace[0] = '\0';
+    failed = status;
     trace_add(file, line, kd_status_name(status));
     return status;
 }
@@ -43,6 +47,7 @@ kd_status status_pass(kd_status status, const char *file, int line, const char *
 
 void status_clear(void) {
     error_message[0] = error_trace[0] = '\0';
+    failed = KD_OK;
 }
 
 const char *kd_last_error(void) {
@@ -91,4 +96,33 @@ void log_message(log_level level, const char *format, ...) {
     va_end(arguments);
     replace_controls(line);
     sink_function(sink_context, level, line);
+}
+
+void status_begin(void) {
+    failed = KD_OK;
+}
+
+void status_end(void) {
+    if (failed != KD_OK && failed != KD_INTERRUPTED && sink_function && !muted)
+        sink_function(sink_context, LOG_ERROR, error_message);
+}
+
+/* The receiver of the public interface. */
+static struct {
+    kd_log_function log;
+    void *context;
+    kd_log_level maximum;
+} receiver;
+
+static void pass_on(void *context, log_level level, const char *message) {
+    (void)context;
+    if ((int)level <= (int)receiver.maximum)
+        receiver.log(receiver.context, (kd_log_level)level, message);
+}
+
+void kd_log_set(kd_log_function log, void *context, kd_log_level maximum) {
+    receiver.log = log;
+    receiver.context = context;
+    receiver.maximum = maximum;
+    log_set_sink(log ? pass_on : NULL, NULL);
 }

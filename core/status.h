@@ -20,6 +20,11 @@ kd_status status_pass(kd_status status, const char *file, int line, const char *
 /* Discards the recorded error, for callers that recover from it. */
 void status_clear(void);
 
+/* Begin and end a public call. If the call has failed, but for cancellation, status_end logs the
+   message as an error. */
+void status_begin(void);
+void status_end(void);
+
 #define KD_FAIL(status, ...) return status_fail((status), __FILE__, __LINE__, __VA_ARGS__)
 #define KD_REQUIRE(condition, status, ...)                                                         \
     do {                                                                                           \
@@ -41,7 +46,7 @@ void status_clear(void);
         }                                                                                          \
     } while (0)
 
-typedef enum log_level { LOG_WARNING, LOG_INFO, LOG_DETAIL } log_level;
+typedef enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DETAIL } log_level;
 
 typedef void (*log_sink)(void *context, log_level level, const char *message);
 

@@ -48,7 +48,7 @@ DIRECTORIES = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
     distributed/ranks
-    points/tree points/clouds points/papers points/select points/neighbours points/api distributed/points
+    points/tree points/clouds points/papers points/select points/neighbours points/brute points/api distributed/points
     accel/tree accel/sweep accel/zhou accel/wide accel/rays accel
     shaders
     photon/emission photon/density photon/maps

@@ -238,8 +238,8 @@ void nearest_tree_close(nearest_tree *owned); /* accepts a zeroed tree */
 uint64_t nearest_tree_bytes(const nearest_tree *tree);
 
 /* nearest[i]: the nearest triangle to points[i] within max_distance. Uses all cores. */
-void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
-                  near_place *nearest);
+kd_status nearest_find(const nearest_view *view, const vec3 *points, uint64_t count,
+                       float max_distance, near_place *nearest);
 
 /* Nearest triangles on a CUDA device. Without CUDA in the build every call fails with
    KD_ERROR_DEVICE. */

@@ -179,8 +179,8 @@ static void find_some(void *context, int64_t begin, int64_t end, int thread) {
         a->nearest[i] = find_one(a->view, a->points[i], a->max_distance);
 }
 
-void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
-                  near_place *nearest) {
+kd_status nearest_find(const nearest_view *view, const vec3 *points, uint64_t count,
+                       float max_distance, near_place *nearest) {
     find_request a = {view, points, nearest, max_distance};
-    parallel_for((int64_t)count, GRAIN, find_some, &a);
+    return parallel_for_stage("query", (int64_t)count, GRAIN, find_some, &a);
 }

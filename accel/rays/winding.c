@@ -258,10 +258,10 @@ static void some_numbers(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-void winding_numbers(const nearest_view *view, const winding_dipole *dipoles, const vec3 *points,
-                     uint64_t count, double accuracy, double *winding) {
+kd_status winding_numbers(const nearest_view *view, const winding_dipole *dipoles,
+                          const vec3 *points, uint64_t count, double accuracy, double *winding) {
     winding_request a = {view, dipoles, points, accuracy, winding, NULL, NULL};
-    parallel_for((int64_t)count, NUMBERS_GRAIN, some_numbers, &a);
+    return parallel_for_stage("query", (int64_t)count, NUMBERS_GRAIN, some_numbers, &a);
 }
 
 /* --- crossings ------------------------------------------------------------------------------ */
@@ -373,8 +373,8 @@ static void some_crossings(void *context, int64_t begin, int64_t end, int thread
     }
 }
 
-void winding_crossings(const nearest_view *view, const vec3 *points, uint64_t count,
-                       uint32_t *crossings, int32_t *winding) {
+kd_status winding_crossings(const nearest_view *view, const vec3 *points, uint64_t count,
+                            uint32_t *crossings, int32_t *winding) {
     winding_request a = {view, NULL, points, 0, NULL, crossings, winding};
-    parallel_for((int64_t)count, CROSSINGS_GRAIN, some_crossings, &a);
+    return parallel_for_stage("query", (int64_t)count, CROSSINGS_GRAIN, some_crossings, &a);
 }

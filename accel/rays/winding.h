@@ -27,13 +27,13 @@ uint64_t winding_dipoles_bytes(const nearest_view *view);
 
 /* winding[i]: the winding number about points[i]; NaN if the point is not finite. A sub-tree counts
    as its dipole if the point is farther from its centre than `accuracy` >= 1 times its radius. */
-void winding_numbers(const nearest_view *view, const winding_dipole *dipoles, const vec3 *points,
-                     uint64_t count, double accuracy, double *winding);
+kd_status winding_numbers(const nearest_view *view, const winding_dipole *dipoles,
+                          const vec3 *points, uint64_t count, double accuracy, double *winding);
 
 /* The triangles that the ray from points[i] along the x axis crosses: their number, and their sum
    with the signs of the x components of their normals. Both are 0 if the point is on a triangle or
    not finite. `crossings` or `winding` may be NULL. */
-void winding_crossings(const nearest_view *view, const vec3 *points, uint64_t count,
-                       uint32_t *crossings, int32_t *winding);
+kd_status winding_crossings(const nearest_view *view, const vec3 *points, uint64_t count,
+                            uint32_t *crossings, int32_t *winding);
 
 #endif

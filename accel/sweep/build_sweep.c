@@ -131,7 +131,7 @@ typedef struct whole_tree {
     const tritree *out;
     const tritree_input *input;
     const tritree_options *options;
-    const job_control *job;
+    job_control *job;
     kd_status status;
     char message[256];
 } whole_tree;

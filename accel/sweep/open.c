@@ -67,7 +67,7 @@ static uint32_t list_all(sweep *work, const sweep_rows *rows) {
 }
 
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, task_pool *pool, const job_control *job) {
+                     const tritree_options *options, task_pool *pool, job_control *job) {
     const uint32_t n = input->triangle_count;
     memset(out, 0, sizeof *out);
     memset(root, 0, sizeof *root);

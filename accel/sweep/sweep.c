@@ -282,18 +282,29 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
     return small_nodes_build(&rest, small);
 }
 
+/* Reports the triangles of a subtree that is complete, without the references that splits added. */
+static void advance(const sweep *work, const sweep_node *node) {
+    job_advance(work->job, (int64_t)((double)node->count / node->growth));
+}
+
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,
                      sweep_node *right) {
     *split = false;
     KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
-    if (node->count <= SMALL_NODE_MAX) return finish_small(work, node);
+    if (node->count <= SMALL_NODE_MAX) {
+        advance(work, node);
+        return finish_small(work, node);
+    }
     sah_split plane = {.axis = -1};
     sweep_sides sides = {0, 0, 0};
     if (node->depth < work->max_depth &&
         (node->growth <= EXACT_GROWTH_MAX || node->count <= EXACT_SMALL_MAX))
         KD_TRY(find_split(work, node, &plane, &sides));
-    if (plane.axis < 0) return make_leaf(work, node);
+    if (plane.axis < 0) {
+        advance(work, node);
+        return make_leaf(work, node);
+    }
     *left = *right = *node;
     KD_TRY(share_out(work, node, &plane, &sides, left, right));
     left->growth = right->growth =

@@ -192,7 +192,7 @@ typedef struct sweep_node {
 /* A subtree under construction. */
 typedef struct sweep {
     const tritree_input *input;
-    const job_control *job;
+    job_control *job;
     sah_costs costs;
     int32_t max_depth;
     task_pool *pool; /* threads that help; NULL: serial */
@@ -206,7 +206,7 @@ uint64_t sweep_scratch_bytes(uint32_t triangle_count);
 
 /* Opens a sweep of the whole tree; *root gets all triangles that can be hit. */
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, task_pool *pool, const job_control *job);
+                     const tritree_options *options, task_pool *pool, job_control *job);
 /* Opens a separate sweep for a subtree: *root becomes the root of the subtree below `node`, whose
    rows remain those of `from`. */
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);

@@ -1,6 +1,7 @@
 #include "core/device/async.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include "core/system/machine.h"
 #include <string.h>
 #include <time.h>
@@ -12,6 +13,7 @@ enum {
 struct async_task {
     pthread_t thread;
     int32_t device;
+    int threads;
     async_work work;
     void *context;
     job_control job;
@@ -37,6 +39,7 @@ static kd_status do_work(async_task *task) {
 
 static void *run(void *context) {
     async_task *task = (async_task *)context;
+    parallel_limit(task->threads);
     task->status = do_work(task);
     if (task->status != KD_OK) strncpy(task->words, kd_last_error(), sizeof task->words - 1);
     pthread_mutex_lock(&task->mutex);
@@ -58,6 +61,7 @@ kd_status async_begin(async_task **out, async_work work, void *context) {
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->work = work;
     made->context = context;
+    made->threads = parallel_threads();
     job_init(&made->job);
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);

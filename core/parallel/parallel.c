@@ -40,6 +40,7 @@ static const double spin_seconds = 50e-6, yield_seconds = 1e-3;
 typedef struct work_list {
     void (*run)(void *context, int64_t piece, int thread);
     void *context;
+    job_control *job; /* of the caller's call, see job_current */
     int64_t pieces;
     int threads, joined; /* limit and current number of threads, including the caller */
     struct work_list *next;
@@ -99,6 +100,7 @@ static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *w
 
 static void work_at(work_list *list, int thread) {
     const unsigned forks = pool.forks;
+    job_control *before = job_make_current(list->job);
     own_number = thread;
     inside = true;
     do { /* a worker that forked inside a piece takes no further piece in the child */
@@ -108,6 +110,7 @@ static void work_at(work_list *list, int thread) {
     } while (thread == 0 || forks == pool.forks);
     inside = false;
     own_number = 0;
+    job_make_current(before);
 }
 
 /* The caller holds the mutex. */
@@ -251,7 +254,8 @@ static void wait_for(const work_list *list, unsigned forks) {
    be called from inside `run` (workers_inside). */
 static void workers_run(int64_t pieces, int threads,
                         void (*run)(void *context, int64_t piece, int thread), void *context) {
-    work_list list = {.run = run, .context = context, .pieces = pieces, .joined = 1};
+    work_list list = {
+        .run = run, .context = context, .job = job_current(), .pieces = pieces, .joined = 1};
     list.threads = pieces < threads ? (int)pieces : threads;
     const unsigned forks = pool.forks;
     open_list(&list);
@@ -312,7 +316,20 @@ void parallel_set_threads(int threads) {
                           memory_order_relaxed);
 }
 
+static _Thread_local int limit; /* of this thread's loops; 0: none */
+
+int parallel_limit(int threads) {
+    const int before = limit;
+    if (threads > 0) limit = at_most(threads);
+    return before;
+}
+
+void parallel_unlimit(const int *before) {
+    limit = *before;
+}
+
 int parallel_threads(void) {
+    if (limit > 0) return limit;
     const int threads = atomic_load_explicit(&requested_threads, memory_order_relaxed);
     return threads > 0 ? threads : usual_threads();
 }
@@ -340,4 +357,30 @@ void parallel_for(int64_t count, int64_t grain, parallel_body body, void *contex
         return;
     }
     for (int64_t piece = 0; piece < pieces; ++piece) run_piece(&loop, piece, workers_thread());
+}
+
+typedef struct counted_loop {
+    parallel_body body;
+    void *context;
+    job_control *job;
+} counted_loop;
+
+static void run_counted(void *context, int64_t begin, int64_t end, int thread) {
+    const counted_loop *counted = (const counted_loop *)context;
+    if (job_cancelled(counted->job)) return;
+    counted->body(counted->context, begin, end, thread);
+    job_advance(counted->job, end - begin);
+}
+
+kd_status parallel_for_stage(const char *stage, int64_t count, int64_t grain, parallel_body body,
+                             void *context) {
+    counted_loop counted = {body, context, job_current()};
+    if (!counted.job || workers_inside()) { /* nested: the outer loop counts */
+        parallel_for(count, grain, body, context);
+        return KD_OK;
+    }
+    job_stage_begin(counted.job, stage, count);
+    parallel_for(count, grain, run_counted, &counted);
+    job_stage_end(counted.job);
+    return job_check(counted.job);
 }

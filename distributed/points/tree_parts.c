@@ -4,6 +4,7 @@
 #include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/status.h"
 #include "distributed/points/call.h"
 #include "points/api/search.h"
@@ -235,6 +236,7 @@ static kd_status check_arrays(const kd_point_array *arrays, uint32_t count,
 
 kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays, uint32_t count,
                                 const kd_points_options *options) {
+    KD_CALL(0);
     kd_points_options taken;
     kd_points *opened = NULL;
     kd_status status = KD_OK;
@@ -298,6 +300,7 @@ static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
 
 kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
                                 const kd_points_options *options, const kd_exchange *exchange) {
+    KD_CALL(0);
     KD_REQUIRE(out && points && exchange, KD_ERROR_USAGE, "`%s` must not be NULL",
                !out     ? "out"
                : points ? "exchange"

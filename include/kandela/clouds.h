@@ -1,4 +1,5 @@
-/* Algorithms on clouds of points, on all CPU cores: clusters by density, downsampling, normals.
+/* Algorithms on clouds of points, on all CPU cores: clusters by density, downsampling, normals,
+   kernel density estimates.
    C99.
 
        #include <kandela/clouds.h>
@@ -66,6 +67,25 @@ KD_API kd_status kd_clouds_downsample(const kd_point_array *points, double size,
 KD_API kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *queries,
                                    const uint32_t *ids, uint32_t k, const double *toward,
                                    void *normals);
+
+/* Kernels of density estimates; u is the distance in bandwidths. */
+typedef enum kd_density_kernel {
+    KD_DENSITY_GAUSSIAN = 0,     /* exp(-u^2 / 2) */
+    KD_DENSITY_TOPHAT = 1,       /* 1 if u < 1, as the following 0 elsewhere */
+    KD_DENSITY_EPANECHNIKOV = 2, /* 1 - u^2 */
+    KD_DENSITY_EXPONENTIAL = 3,  /* exp(-u), everywhere */
+    KD_DENSITY_LINEAR = 4,       /* 1 - u */
+    KD_DENSITY_COSINE = 5        /* cos(pi u / 2) */
+} kd_density_kernel;
+
+/* Sums a kernel over points of 1 to 65536 axes at each query: log_sums[i] is the natural logarithm
+   of the sum of weight * kernel, not normalised; -INFINITY where the sum is 0. `weights`: one
+   finite number >= 0 per point; NULL: 1. `bandwidth` > 0 is in the unit of the points. The error of
+   a sum is at most atol + rtol * sum; 0 for both: that of rounding (some 1e-15 of the sum, or of
+   the logarithm if that is large). */
+KD_API kd_status kd_clouds_density(const kd_point_array *points, const double *weights,
+                                   const kd_point_array *queries, kd_density_kernel kernel,
+                                   double bandwidth, double atol, double rtol, double *log_sums);
 
 #ifdef __cplusplus
 }

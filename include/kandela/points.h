@@ -1,5 +1,7 @@
-/* Nearest-neighbour queries on sets of points of 1 to 8 dimensions, float or double: a
-   left-balanced k-d tree, built and queried on all CPU cores or on a CUDA device. C99.
+/* Nearest-neighbour queries on sets of points, float or double: in 1 to 8 dimensions a
+   left-balanced k-d tree, built and queried on all CPU cores or on a CUDA device; in 9 to 65536
+   dimensions the search compares all points in blocks, on all CPU cores, with results defined
+   alike. C99.
 
        #include <kandela/points.h>
        #include <stdio.h>
@@ -29,6 +31,10 @@
    its calls enqueue their work on the caller's stream and return when the results are complete. A
    tree on the CPU accepts host memory only. Passing it device memory, or passing any tree an array
    that is not aligned to its elements, returns KD_ERROR_USAGE.
+
+   More than eight dimensions: the points are on the CPU whatever device is named, in host memory;
+   not on several devices; kd_points_insert, kd_points_remove and `period` return KD_ERROR_USAGE,
+   and `method` has no effect. kd_points_download gives the points in input order, and axes of 0.
 
    NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing or return 0.
@@ -83,7 +89,7 @@ typedef struct kd_point_array {
     const void *coordinates; /* aligned to the scalar; NULL if count is 0 */
     uint64_t count;          /* at most 2^31 - 1 per device to build a tree from */
     uint64_t stride_bytes;   /* distance of points, a multiple of the scalar's size; 0: packed */
-    uint32_t dims;           /* 1 to 8 */
+    uint32_t dims;           /* 1 to 65536; more than 8: see "More than eight dimensions" */
     kd_scalar scalar;
     const uint32_t *ids; /* `count` ids to return instead of the input index; or NULL */
 } kd_point_array;
@@ -104,6 +110,8 @@ typedef struct kd_points_options {
     uint64_t first_id; /* id of the first of the points that come without ids; the others follow
                           consecutively. If ids reach 2^32 - 1, results take 64-bit ids
                           (kd_points_rows.ids64). Not supported with copies */
+    int32_t threads;   /* CPU threads of calls on the tree; 0: kd_threads() */
+    int32_t reserved;  /* 0 */
 } kd_points_options;
 
 /* A batch of queries: points, all points of the tree (`self`), or boxes (`lo`, `hi`). Initialise
@@ -153,7 +161,7 @@ typedef struct kd_points_info {
     kd_scalar scalar;
     kd_points_split split;
     char builder[32], device[256];
-    double lo[8], hi[8];  /* bounding box; lo > hi if there are no points */
+    double lo[8], hi[8];  /* bounding box of the first 8 axes; lo > hi if there are no points */
     double build_seconds; /* time to build the tree and its leaf index */
     uint64_t bytes; /* bytes of memory held now; the first query by "walk" or in a box adds to it */
     uint64_t hash;  /* XXH3 of the order of the points and of the split axes; computing it for a

@@ -36,7 +36,7 @@
    functions. */
 #ifndef KANDELA_RENDER_H
 #define KANDELA_RENDER_H
-#include <kandela/status.h>
+#include <kandela/control.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,7 +79,7 @@ typedef struct kd_render_options {
                         them */
     int32_t final_gather; /* rays per final gather; 0: direct visualisation of the photon map */
     uint64_t seed;        /* seed of the random numbers: the same seed gives the same bits */
-    int32_t threads;      /* CPU threads; 0: all cores */
+    int32_t threads;      /* CPU threads; 0: kd_threads() */
     double time_seconds;  /* time limit of kd_render, photons included; it then returns the partial
                              result, at least one sample per pixel. 0: no limit */
     float exposure; /* stops: 8-bit images are scaled by 2^exposure; NAN: chosen so that at most 5 %
@@ -246,6 +246,57 @@ KD_API kd_status kd_scene_parse(kd_scene **scene, const char *text, uint64_t byt
                                 const char *folder, const kd_scene_mesh *meshes,
                                 uint64_t mesh_count, kd_render_options *options);
 
+/* Advanced: a camera and lights as structs, which never grow. What is 0 or NaN in a field marked *
+   has the default of the description. */
+typedef struct kd_scene_camera {
+    double eye[3], look_at[3]; /* m */
+    double up[3];              /* * (0, 1, 0) */
+    double fov;                /* * vertical field of view, degrees: 40 */
+    double orthographic;       /* height of the view of an orthographic camera, m; 0: perspective */
+    double lens_radius;        /* m; 0: pinhole camera */
+    double focus_distance;     /* * m: distance of look_at */
+} kd_scene_camera;
+
+typedef enum kd_scene_light_kind {
+    KD_LIGHT_POINT = 0,
+    KD_LIGHT_SPOT = 1,
+    KD_LIGHT_DIRECTIONAL = 2,
+    KD_LIGHT_AREA = 3 /* parallelogram */
+} kd_scene_light_kind;
+typedef struct kd_scene_light {
+    kd_scene_light_kind kind;
+    int32_t hidden;      /* 1: not seen by the camera, except in mirrors and through glass */
+    double position[3];  /* m; of an area light its corner */
+    double direction[3]; /* in which the light of a spot or directional light travels */
+    double edges[2][3];  /* of an area light, which emits along edges[0] x edges[1], m */
+    double emission[3];  /* red, green, blue: intensity of point and spot lights (on the axis),
+                            W/sr; irradiance of directional, W/m^2; radiance of area lights,
+                            W/(sr m^2) */
+    double radius;       /* of the ball or disc of point and spot lights, m; 0: a point */
+    double inner, outer; /* * of spots: angles from the axis of full and of no intensity, degrees:
+                            20, 30 */
+    double angle;        /* diameter of the disc of a directional light, degrees; 0: a point */
+} kd_scene_light;
+
+/* A scene in memory. Set struct_size to sizeof and what is not needed to 0. */
+typedef struct kd_scene_parts {
+    size_t struct_size;
+    const char *text; /* description as of kd_scene_parse, without the keys `camera` and `lights` if
+                         these are given below; NULL: all meshes, grey */
+    uint64_t bytes;
+    const char *folder;
+    const kd_scene_mesh *meshes;
+    uint64_t mesh_count;
+    const kd_scene_camera *camera; /* NULL: that of the description, or one that frames the scene */
+    const kd_scene_light *lights;
+    uint64_t light_count;
+} kd_scene_parts;
+
+/* Creates a scene from its parts, of which it keeps copies; otherwise as kd_scene_parse, in whose
+   words errors are told: "lights[1].radius". */
+KD_API kd_status kd_scene_make(kd_scene **scene, const kd_scene_parts *parts,
+                               kd_render_options *options);
+
 /* Size of a scene. The struct never grows. */
 typedef struct kd_scene_counts {
     uint64_t triangles, materials, lights;
@@ -263,14 +314,9 @@ KD_API void kd_scene_origin(const kd_scene *scene, double *origin);
 /* A rendered image: channels of `width` x `height` floats each, rows from the top. */
 typedef struct kd_image kd_image;
 
-/* Progress callback, called about ten times a second, from any thread: `done` of `total` units of
-   `stage` ("build", "emit", "photon_tree", "render") are complete. A non-zero return value
-   cancels. */
-typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64_t total);
-
-/* Renders a scene; `progress` may be NULL. If `progress` cancels, the call returns KD_INTERRUPTED
-   and *image holds the partial result. On any other failure *image is NULL. The caller closes
-   *image with kd_image_close. */
+/* Renders a scene; `progress` (<kandela/control.h>) may be NULL. If `progress` cancels, the call
+   returns KD_INTERRUPTED and *image holds the partial result. On any other failure *image is NULL.
+   The caller closes *image with kd_image_close. */
 KD_API kd_status kd_render(kd_image **image, const kd_scene *scene,
                            const kd_render_options *options, kd_progress progress, void *context);
 /* Frees the image; `image` may be NULL. */

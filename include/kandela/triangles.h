@@ -85,6 +85,8 @@ typedef struct kd_triangles_options {
     float empty_factor;   /* SAH cost factor of a split that cuts off empty space, (0, 1] */
     int32_t max_depth;    /* maximum depth of a leaf; 0: derived from the number of triangles */
     void *stream;         /* cudaStream_t for building and queries; NULL: the default stream */
+    int32_t threads;      /* CPU threads of calls on the tree; 0: kd_threads() */
+    int32_t reserved;     /* 0 */
 } kd_triangles_options;
 
 /* A ray; in device memory 16-byte aligned. */

@@ -153,9 +153,9 @@ KD_FN ray openness_ray(const openness_place *place, int which, float length) {
     return ray_make(ray_leave(place->position, place->error, place->axes.normal, d), d, 0, length);
 }
 
-/* Follows a ray that has hit `hit` to the first surface that is opaque and not a light source; the
-   triangle is KD_NONE if there is none. */
-KD_FN ray_hit openness_end(const scene_view *scene, ray ray, ray_hit hit) {
+/* Follows a ray that has hit `hit` to the first opaque surface; the triangle is KD_NONE if there is
+   none. */
+KD_FN ray_hit openness_opaque(const scene_view *scene, ray ray, ray_hit hit) {
     for (int layer = 1; hit.triangle != KD_NONE && openness_passes(scene, hit.triangle); ++layer) {
         ray.tmin = hit.t;
         if (layer == OPENNESS_LAYERS)
@@ -163,6 +163,12 @@ KD_FN ray_hit openness_end(const scene_view *scene, ray ray, ray_hit hit) {
         else
             hit = tritree_closest(&scene->tree, ray);
     }
+    return hit;
+}
+
+/* As openness_opaque; the triangle is KD_NONE if it is a light source, too. */
+KD_FN ray_hit openness_end(const scene_view *scene, ray ray, ray_hit hit) {
+    hit = openness_opaque(scene, ray, hit);
     if (hit.triangle != KD_NONE && openness_intersects_light(scene, hit.triangle, ray.direction))
         hit.triangle = KD_NONE;
     return hit;

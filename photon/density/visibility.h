@@ -104,7 +104,7 @@ KD_FN bool visibility_blocked(const scene_view *scene, vec3 a, vec3 a_normal, ve
 }
 
 typedef struct visibility_sample {
-    ray_hit hit; /* surface at the sample; triangle KD_NONE: none that accepts photons */
+    ray_hit hit; /* opaque surface at the sample; triangle KD_NONE: none that accepts photons */
     bool hidden;
 } visibility_sample;
 
@@ -120,7 +120,8 @@ KD_FN visibility_sample visibility_look(const scene_view *scene, const visibilit
         visibility_blocked(scene, position, normal, vec3_add(position, offset), normal, lift);
     if (!found.hidden && !all) return found;
     const vec3 above = vec3_along(vec3_add(position, offset), lift, normal);
-    found.hit = tritree_closest(&scene->tree, ray_make(above, vec3_negate(normal), 0, 2 * lift));
+    const ray down = ray_make(above, vec3_negate(normal), 0, 2 * lift);
+    found.hit = openness_opaque(scene, down, tritree_closest(&scene->tree, down));
     if (found.hit.triangle == KD_NONE) return found;
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)found.hit.triangle;
     const vec3 *p = scene->mesh.positions;

@@ -222,9 +222,10 @@ static kd_status query_boxes(const kd_points *tree, const points_search *search)
     const uint64_t count = search->query.points.count;
     box_work work = {.search = search, .boxes = points_boxes(tree, search)};
     KD_TRY(whole_open(&whole, tree));
-    const kd_status status = points_lend(&work.tree, whole.tree);
+    kd_status status = points_lend(&work.tree, whole.tree);
     work.renamed = whole.tree->renamed;
-    if (status == KD_OK) parallel_for((int64_t)count, BOX_GRAIN, box_piece, &work);
+    if (status == KD_OK)
+        status = parallel_for_stage("query", (int64_t)count, BOX_GRAIN, box_piece, &work);
     whole_close(&whole);
     KD_TRY(status);
     const uint64_t mismatched = atomic_load(&work.mismatched);

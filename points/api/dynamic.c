@@ -2,6 +2,7 @@
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
 #include "points/api/search.h"
@@ -145,6 +146,10 @@ kd_status points_may_change(const kd_points *tree) {
     KD_REQUIRE(!tree->spread.shared && tree->spread.first == 0, KD_ERROR_USAGE,
                "points cannot be inserted or removed in a tree that is shared by processes or has "
                "a `first_id`");
+    KD_REQUIRE(!tree->brute, KD_ERROR_USAGE,
+               "points of more than %u dimensions cannot be inserted or removed; call "
+               "kd_points_update with all points",
+               POINT_DIMS_MAX);
     return KD_OK;
 }
 
@@ -264,6 +269,7 @@ static kd_status insert_on_cpu(kd_points *tree, const kd_point_array *points) {
 }
 
 kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32_t *first_id) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree && points, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "points" : "tree");
     KD_TRY(points_may_change(tree));
     KD_TRY(check_new(tree, points));
@@ -286,6 +292,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
 }
 
 kd_status kd_points_rebuild(kd_points *tree) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     if (!tree->dynamic || tree->parts) return KD_OK;
     tree->dynamic->touched = 0;

@@ -1,6 +1,7 @@
 /* Removal of points from a tree on the CPU. */
 #include "core/device/device.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "points/api/dynamic.h"
 #include <stdlib.h>
@@ -202,6 +203,7 @@ done:
 }
 
 kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "`ids` must not be NULL: `count` is %llu",
                (unsigned long long)count);

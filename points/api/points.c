@@ -2,12 +2,14 @@
 #include "core/device/device.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/system/machine.h"
 #include "core/version.h"
 #include "points/api/arguments.h"
 #include "points/api/dynamic.h"
 #include "points/api/points_device.h"
 #include "points/api/search.h"
+#include "points/brute/brute.h"
 #include "points/select/builders.h"
 #include <stdio.h>
 
@@ -48,7 +50,7 @@ kd_status points_take_options(kd_points_options *out, const kd_points_options *c
     KD_REQUIRE((int)options->spread >= 0 && options->spread <= KD_POINTS_SPREAD_COPIES,
                KD_ERROR_USAGE, "`spread` is %d; expected 0 (auto), 1 (parts) or 2 (copies)",
                (int)options->spread);
-    return KD_OK;
+    return call_check_threads(options->threads);
 }
 
 /* Returns whether the options require a distributed tree: several devices, or a first id. */
@@ -123,6 +125,7 @@ static kd_status make_index(kd_points *points) {
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
     KD_TRY(leafindex_open(&points->index, &view, false));
+    KD_TRY(job_check(NULL));
     if (tree->dims > 3 || tree->scalar == POINT_DOUBLE) return KD_OK;
     drop_arrays(&points->tree);
     points->lean = 1;
@@ -150,9 +153,62 @@ static kd_status finish_in_parts(kd_points *points) {
     return KD_OK;
 }
 
+/* --- more than eight dimensions ------------------------------------------------------------ */
+
+static kd_status open_brute(kd_points *out, const point_array *points) {
+    pointtree *tree = &out->tree;
+    tree->count = (uint32_t)points->count;
+    tree->dims = points->dims;
+    tree->scalar = points->scalar;
+    return brute_open(&out->brute, points, &tree->box);
+}
+
+static kd_status build_brute(kd_points *out, const point_array *input, const pointtree_builder *row,
+                             const pointtree_options *tree_options, const uint32_t *ids) {
+    kd_status status = KD_OK;
+    int32_t ignored;
+    point_array first = *input; /* the request but its dimensions */
+    const caller_array arrays[] = {{input->coordinates, "points", 1},
+                                   {ids, "points->ids", sizeof *ids}};
+    first.dims = POINT_DIMS_MAX;
+    if (!row) /* an error that lists the names */
+        return pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL);
+    KD_REQUIRE(input->dims <= BRUTE_DIMS_MAX, KD_ERROR_USAGE, "`dims` is %u; supported: 1 to %d",
+               input->dims, BRUTE_DIMS_MAX);
+    KD_TRY(pointtree_check_request(&first, tree_options, row));
+    KD_TRY(caller_stride_check(input->count, input->stride_bytes, input->dims,
+                               point_scalar_bytes(input->scalar), "points"));
+    KD_TRY(caller_memory_check(arrays, 2, true));
+    KD_TRY(device_choose(&ignored, out->options.device, NULL, 0, true));
+    KD_TRY_GOTO(open_brute(out, input));
+    out->tree.options = *tree_options;
+    if (ids) {
+        KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
+        memcpy(out->renamed, ids, input->count * sizeof *ids);
+    }
+done:
+    if (status != KD_OK) points_release(out);
+    return status;
+}
+
+kd_status points_adopt_rows(kd_points *points) {
+    pointtree *tree = &points->tree;
+    const point_array rows =
+        point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
+    KD_TRY(open_brute(points, &rows));
+    drop_arrays(tree);
+    return KD_OK;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
 kd_status points_finish(kd_points *points) {
     const pointtree *tree = &points->tree;
     int32_t cuda = -1;
+    KD_REQUIRE(!points->brute || !in_parts(&points->options), KD_ERROR_USAGE,
+               "`device` is \"%s\"; points of more than %u dimensions are on one CPU",
+               points->options.device, POINT_DIMS_MAX);
+    if (points->brute) return KD_OK;
     if (in_parts(&points->options)) return finish_in_parts(points);
     KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
     if (cuda >= 0) {
@@ -166,6 +222,8 @@ void points_release(kd_points *owned) {
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
     owned->lean = 0;
+    brute_close(owned->brute);
+    owned->brute = NULL;
     memory_free(owned->renamed);
     owned->renamed = NULL;
     points_cuda_close(owned->cuda);
@@ -181,7 +239,10 @@ static kd_status build_on_cpu(kd_points *out, const point_array *input,
     kd_status status = KD_OK;
     const caller_array arrays[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
     KD_TRY(caller_memory_check(arrays, 2, true));
-    KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
+    job_stage_begin(NULL, "build", (int64_t)input->count);
+    status = pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL);
+    job_stage_end(NULL);
+    KD_TRY_GOTO(status);
     if (ids) {
         KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
         memcpy(out->renamed, ids, input->count * sizeof *ids);
@@ -209,6 +270,9 @@ static kd_status build_on_cuda(kd_points *out, const point_array *input,
 
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options) {
+    KD_REQUIRE(!in_parts(options) || !points || points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
+               "`dims` is %u; a tree over several devices, or with a `first_id`, has at most %u",
+               points->dims, POINT_DIMS_MAX);
     if (in_parts(options)) return points_distributed.build(out, points, options);
     memset(out, 0, sizeof *out);
     out->options = *options;
@@ -227,8 +291,13 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
     const pointtree_builder *row = pointtree_builder_find(options->builder);
     if (row) memcpy(out->builder, row->name, strlen(row->name) + 1);
     int32_t cuda = -1;
-    KD_TRY(choose_device(&cuda, options, points->coordinates, points->count));
     kd_status status = KD_OK;
+    if (input.dims > POINT_DIMS_MAX) {
+        status = build_brute(out, &input, row, &tree_options, points->ids);
+        out->build_seconds = timing_now() - started;
+        return status;
+    }
+    KD_TRY(choose_device(&cuda, options, points->coordinates, points->count));
     if (cuda >= 0) status = build_on_cuda(out, &input, &tree_options, points->ids, cuda);
     if (cuda < 0 || device_retreats(options->device, status, points->coordinates))
         status = build_on_cpu(out, &input, &tree_options, points->ids);
@@ -243,11 +312,13 @@ const char *kd_points_builders(void) {
 
 kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                          const kd_points_options *options) {
+    KD_CALL(0);
     kd_status status = KD_OK;
     kd_points_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
     *out = NULL;
     KD_TRY(points_take_options(&taken, options));
+    call_set_threads(&kd_call_scope, taken.threads);
     kd_points *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     KD_TRY_GOTO(points_build(opened, points, &taken));
@@ -258,6 +329,7 @@ done:
 }
 
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
                "a tree that is shared by processes cannot be updated; close it and open a new one");
@@ -278,6 +350,9 @@ uint64_t points_bytes_held(const kd_points *tree) {
     const pointtree *t = &tree->tree;
     uint64_t bytes = sizeof *tree;
     if (tree->parts) return bytes + points_distributed.bytes(tree);
+    if (tree->brute)
+        return bytes + brute_bytes(tree->brute) +
+               (tree->renamed ? t->count * sizeof *tree->renamed : 0);
     if (tree->cuda)
         return bytes + tree->cuda->bytes +
                (tree->dynamic ? points_dynamic_bytes(tree->dynamic) : 0);
@@ -304,6 +379,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
 /* Returns the hash of a tree on the host; 0 if memory is exhausted. */
 static uint64_t hash_local(const kd_points *tree) {
     pointtree copy;
+    if (tree->brute) return brute_hash(tree->brute);
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) return pointtree_hash(&tree->tree);
     if (points_copy_arrays(&copy, tree, false, true) != KD_OK) return 0;
     const uint64_t hash = pointtree_hash(&copy);
@@ -369,6 +445,7 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 
 kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uint32_t *ids,
                                    uint64_t *ids64, uint8_t *axes) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!ids || !ids64, KD_ERROR_USAGE,
                "`ids` and `ids64` are both set; one of them must be NULL");
@@ -391,7 +468,12 @@ kd_status kd_points_download_nodes(const kd_points *tree, void *coordinates, uin
         {axes, "axes", 1}};
     KD_TRY(caller_memory_check(places, sizeof places / sizeof *places, true));
     if (ids64) ids = (uint32_t *)(void *)ids64 + t->count;
-    if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
+    if (tree->brute) {
+        if (coordinates) brute_copy(tree->brute, coordinates);
+        for (uint32_t i = 0; ids && i < t->count; ++i) ids[i] = i;
+        if (axes) memset(axes, 0, t->count);
+        axes = NULL;
+    } else if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
         leafindex_restore(&tree->index, (float *)coordinates, ids);
     } else {
         if (coordinates)

@@ -11,6 +11,7 @@ struct points_cuda;
 struct points_dynamic;
 struct points_parts;
 struct points_backend;
+struct brute_points;
 
 /* Properties of a distributed tree that the query functions need. */
 typedef struct points_spread {
@@ -26,6 +27,9 @@ struct kd_points {
     /* 1: coordinates and ids are stored in `index` only, not in `tree`. Only points_lend and the
        functions that build trees depend on this */
     int lean;
+    /* points of more than eight dimensions: `tree` then has no arrays, and `index` is empty; else
+       NULL */
+    struct brute_points *brute;
     uint32_t *renamed; /* the caller's id of each input point; or NULL */
     /* the tree on a CUDA device, instead of the fields above; else NULL */
     struct points_cuda *cuda;
@@ -63,6 +67,9 @@ void points_close_arrays(pointtree *owned);
 
 /* Fills *out with the data of a tree on the CPU that the query's method needs. */
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query);
+
+/* Replaces the arrays of a tree of more than eight dimensions, in input order, by tree->brute. */
+kd_status points_adopt_rows(kd_points *points);
 
 /* Frees all that *owned holds, but not the struct. */
 void points_release(kd_points *owned);

@@ -3,7 +3,9 @@
    and then the tree itself. */
 #include "core/files/sectioned_file.h"
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "points/api/dynamic.h"
+#include "points/brute/brute.h"
 #include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
@@ -32,6 +34,19 @@ static int list_parts(const pointtree *t, uint32_t *renamed, file_part parts[4])
 static kd_status write_parts(const kd_points *tree, const char *path, const points_header *header) {
     file_part parts[4];
     pointtree copy;
+    if (tree->brute) {
+        copy = tree->tree; /* without axes */
+        kd_status status = memory_reserve(&copy.coordinates, copy.count,
+                                          copy.dims * point_scalar_bytes(copy.scalar));
+        if (status == KD_OK) status = KD_RESERVE(copy.ids, copy.count);
+        if (status == KD_OK) status = kd_points_download(tree, copy.coordinates, NULL, NULL);
+        for (uint32_t i = 0; status == KD_OK && i < copy.count; ++i) copy.ids[i] = i;
+        const int count = list_parts(&copy, tree->renamed, parts);
+        if (status == KD_OK)
+            status = sectioned_file_write(path, header, sizeof *header, parts, count);
+        points_close_arrays(&copy);
+        return status;
+    }
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE))
         return sectioned_file_write(path, header, sizeof *header, parts,
                                     list_parts(&tree->tree, tree->renamed, parts));
@@ -43,6 +58,7 @@ static kd_status write_parts(const kd_points *tree, const char *path, const poin
 }
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
+    KD_CALL(tree ? tree->options.threads : 0);
     KD_REQUIRE(tree && path, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "path" : "tree");
     if (!points_is_whole(tree)) {
         kd_points copy;
@@ -75,7 +91,7 @@ static kd_status read_header(points_header *header, const file_view *file, const
     KD_REQUIRE(header->version == POINTS_VERSION, KD_ERROR_INPUT,
                "%s: found file version %u, expected %d", path, header->version, POINTS_VERSION);
     KD_REQUIRE(header->count <= POINTTREE_COUNT_MAX && header->dims >= POINT_DIMS_MIN &&
-                   header->dims <= POINT_DIMS_MAX && header->scalar <= 1 && header->split <= 1 &&
+                   header->dims <= BRUTE_DIMS_MAX && header->scalar <= 1 && header->split <= 1 &&
                    header->renamed <= 1 && memchr(header->builder, 0, sizeof header->builder),
                KD_ERROR_INPUT,
                "%s: damaged: found %u points, %u dimensions, scalar %u and split %u in the header",
@@ -123,21 +139,27 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
     memcpy(out->builder, header->builder, sizeof header->builder);
     const uint64_t count = header->count;
+    const bool has_axes = !header->split && header->dims <= POINT_DIMS_MAX;
     const uint64_t each = header->dims * point_scalar_bytes(tree->scalar) + sizeof(uint32_t) +
-                          (header->split ? 0 : 1) + (header->renamed ? sizeof(uint32_t) : 0);
+                          (has_axes ? 1 : 0) + (header->renamed ? sizeof(uint32_t) : 0);
     KD_TRY(sectioned_file_check_size(file, path, sizeof *header, count * each));
     KD_TRY(
         memory_reserve(&tree->coordinates, count * header->dims, point_scalar_bytes(tree->scalar)));
     KD_TRY(KD_RESERVE(tree->ids, count));
-    if (!header->split) KD_TRY(KD_RESERVE(tree->axes, count));
+    if (has_axes) KD_TRY(KD_RESERVE(tree->axes, count));
     if (header->renamed) KD_TRY(KD_RESERVE(out->renamed, count));
     file_part parts[4];
     const int part_count = list_parts(tree, out->renamed, parts);
     KD_TRY(sectioned_file_read(file, path, sizeof *header, parts, part_count));
-    return check_tree(tree, path);
+    if (header->dims <= POINT_DIMS_MAX) return check_tree(tree, path);
+    for (uint32_t i = 0; i < tree->count; ++i)
+        KD_REQUIRE(tree->ids[i] == i, KD_ERROR_INPUT, "%s: damaged: point %u has id %u", path, i,
+                   tree->ids[i]);
+    return points_adopt_rows(out);
 }
 
 kd_status kd_points_load(kd_points **out, const char *path, const kd_points_options *options) {
+    KD_CALL(0);
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "`%s` must not be NULL", out ? "path" : "out");
     *out = NULL;
     /* opening an empty tree validates the options and initialises the rest */

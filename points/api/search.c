@@ -5,6 +5,7 @@
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/names.h"
+#include "core/parallel/call.h"
 #include "core/version.h"
 #include "points/api/dynamic.h"
 #include "points/api/points_device.h"
@@ -275,6 +276,7 @@ static const points_backend *backend_of(const kd_points *tree) {
     return tree->parts     ? points_distributed.backend
            : tree->cuda    ? &points_backend_cuda
            : tree->dynamic ? &points_backend_layers
+           : tree->brute   ? &points_backend_brute
                            : &points_backend_cpu;
 }
 
@@ -346,6 +348,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
 
 static kd_status search_rows(const kd_points *tree, const kd_points_query *query, points_kind kind,
                              uint32_t k, const kd_points_rows *rows) {
+    KD_CALL(tree ? tree->options.threads : 0);
     points_search search = {.kind = kind, .k = k};
     KD_REQUIRE(rows, KD_ERROR_USAGE, "`rows` must not be NULL");
     KD_TRY(sized_take(&search.out, sizeof search.out, rows, "kd_points_rows_default"));
@@ -372,11 +375,13 @@ uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *q
     kd_points_query taken;
     if (!tree || tree->parts || take_query(&taken, query) != KD_OK) return 0;
     if (tree->cuda) return points_cuda_scratch_bytes(tree, &taken);
+    if (tree->brute) return 0;
     return points_cpu_scratch_bytes(tree, &taken);
 }
 
 kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                           kd_points_visitor visit, void *context) {
+    KD_CALL(tree ? tree->options.threads : 0);
     const point_visitor visitor = {.callback = visit, .context = context};
     points_search search = {.kind = POINTS_COUNT};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
@@ -387,5 +392,5 @@ kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
     KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
                "a tree on %s does not support callbacks; open it with `device` = cpu",
                tree->options.device);
-    return points_visit(tree, &search, &visitor);
+    return (tree->brute ? points_visit_brute : points_visit)(tree, &search, &visitor);
 }

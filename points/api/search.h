@@ -31,6 +31,7 @@ typedef struct points_backend {
 extern const points_backend points_backend_cpu;    /* one tree on the CPU */
 extern const points_backend points_backend_layers; /* CPU, several layers: inserted or removed
                                                       points */
+extern const points_backend points_backend_brute;  /* on the CPU, more than eight dimensions */
 extern const points_backend points_backend_cuda;   /* on a CUDA device, with or without layers */
 
 /* Entry point of all query functions: validates the search, executes it, and widens ids to 64 bits
@@ -53,6 +54,8 @@ kd_status points_check_offsets(const uint64_t *offsets, uint64_t count);
 /* Calls the visitor for the results of all queries, on the CPU. The arguments must be valid. */
 kd_status points_visit(const kd_points *tree, const points_search *search,
                        const point_visitor *visitor);
+kd_status points_visit_brute(const kd_points *tree, const points_search *search,
+                             const point_visitor *visitor);
 uint64_t points_cpu_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 /* Checks radii in host memory; KD_ERROR_INPUT names the first one that is negative or NaN. */
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query);

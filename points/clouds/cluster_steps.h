@@ -247,7 +247,8 @@ static kd_status CLUSTERS(clusters)(const point_array *points, const cell_grid *
     KD_TRY_GOTO(KD_RESERVE(work.parent, cells));
     KD_TRY_GOTO(KD_RESERVE(work.cluster, cells));
     parallel_for((int64_t)count, 1 << 14, CLUSTERS(fill), context);
-    parallel_for((int64_t)cells, CLUSTER_GRAIN, CLUSTERS(find_cores), &work);
+    KD_TRY_GOTO(
+        parallel_for_stage("query", (int64_t)cells, CLUSTER_GRAIN, CLUSTERS(find_cores), &work));
     CLUSTERS(list_cores)(&work);
     CLUSTERS(join_cells)(&work);
     CLUSTERS(number)(&work, count);

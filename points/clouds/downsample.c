@@ -74,8 +74,9 @@ kd_status cloud_downsample(const point_array *points, double size, const double 
     }
     KD_TRY(cells_open(&grid, points, bits));
     mean_work work = {points, &grid, means};
-    parallel_for((int64_t)grid.cells, MEAN_GRAIN, means_fill, &work);
+    const kd_status status =
+        parallel_for_stage("query", (int64_t)grid.cells, MEAN_GRAIN, means_fill, &work);
     *voxels = grid.cells;
     cells_close(&grid);
-    return KD_OK;
+    return status;
 }

@@ -165,9 +165,11 @@ static void normals_fill(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-bool cloud_normals(const point_array *points, const point_array *queries, const uint32_t *ids,
-                   uint32_t k, const double *toward, void *normals) {
+kd_status cloud_normals(const point_array *points, const point_array *queries, const uint32_t *ids,
+                        uint32_t k, const double *toward, void *normals) {
     normal_work work = {points, queries, ids, k, toward, normals, false};
-    parallel_for((int64_t)queries->count, NORMAL_GRAIN, normals_fill, &work);
-    return !atomic_load(&work.invalid);
+    KD_TRY(parallel_for_stage("query", (int64_t)queries->count, NORMAL_GRAIN, normals_fill, &work));
+    KD_REQUIRE(!atomic_load(&work.invalid), KD_ERROR_INPUT,
+               "`ids` has values that are not indices of the points");
+    return KD_OK;
 }

@@ -395,11 +395,11 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
 static kd_status answer_all(query_work *work, void *scratch) {
     order_queries(work, scratch);
     if (work->self_query)
-        parallel_for(leaf_shape_of(work->target->tree.count).leaf_count, QUERY_GRAIN / LEAF_POINTS,
-                     answer_buckets, work);
+        KD_TRY(parallel_for_stage("query", leaf_shape_of(work->target->tree.count).leaf_count,
+                                  QUERY_GRAIN / LEAF_POINTS, answer_buckets, work));
     else
-        parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN,
-                     work->visitor ? report_piece : answer_piece, work);
+        KD_TRY(parallel_for_stage("query", (int64_t)work->queries->points.count, QUERY_GRAIN,
+                                  work->visitor ? report_piece : answer_piece, work));
     const uint64_t unmet = atomic_load(&work->unmet_bytes);
     KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
                "out of memory: the results of one query need %llu bytes",

@@ -72,7 +72,28 @@ static void normals(const point_arrays &points, const point_arrays &queries, nb:
         request.count >= LONG_QUERIES, nullptr);
 }
 
+static void density(const point_arrays &points, nb::handle weights, const point_arrays &queries,
+                    int kernel, double bandwidth, double atol, double rtol, nb::handle out) {
+    const array keep = cloud_kept(points), keep_queries = cloud_kept(queries);
+    array keep_weights, keep_out;
+    const double *of = (const double *)array_data(weights, "weights", "float64", points.c.count,
+                                                  false, &keep_weights);
+    double *to = (double *)array_data(out, "log_sums", "float64", queries.c.count, true, &keep_out);
+    const kd_point_array cloud = points.c, request = queries.c;
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            (void)keep, (void)keep_queries, (void)keep_weights, (void)keep_out;
+            return kd_clouds_density(&cloud, of, &request, (kd_density_kernel)kernel, bandwidth,
+                                     atol, rtol, to);
+        },
+        request.count + cloud.count >= LONG_BUILD, nullptr);
+}
+
 void bind_clouds(nb::module_ &m) {
+    m.def("kd_clouds_density", density, nb::arg("points"), nb::arg("weights").none(),
+          nb::arg("queries"), nb::arg("kernel"), nb::arg("bandwidth"), nb::arg("atol"),
+          nb::arg("rtol"), nb::arg("log_sums").noconvert(),
+          "Logarithms of the sums of a kernel over points, at each query.");
     m.def("kd_clouds_cluster", cluster, nb::arg("points"), nb::arg("radius"), nb::arg("least"),
           nb::arg("labels").noconvert(),
           "DBSCAN on a grid; returns whether cells suit the points.");

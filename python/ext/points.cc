@@ -12,7 +12,7 @@ point_arrays point_arrays::make(nb::handle object, nb::handle ids) {
             ("`points` is an array of " + a.dtype + "; expected float32 or float64").c_str());
     if (a.shape.size() != 2)
         throw nb::value_error(("`points` has " + std::to_string(a.shape.size()) +
-                               " axes; expected shape (count, 1 to 8)")
+                               " axes; expected shape (count, dimensions)")
                                   .c_str());
     if (a.rows() > 0 &&
         ((a.shape[1] > 1 && a.strides[1] != 1) || (a.rows() > 1 && a.strides[0] < a.shape[1])))
@@ -151,7 +151,7 @@ static const char *scalar_of(const kd_points_info &info) {
 
 static nb::tuple box_of(const kd_points_info &info) {
     nb::list lo, hi;
-    for (uint32_t axis = 0; axis < info.dims; ++axis) {
+    for (uint32_t axis = 0; axis < std::min(info.dims, 8u); ++axis) {
         lo.append(info.lo[axis]);
         hi.append(info.hi[axis]);
     }
@@ -238,7 +238,8 @@ void bind_points(nb::module_ &m) {
         .def_prop_ro("count", [](const point_arrays &self) { return self.c.count; })
         .def_prop_ro("dims", [](const point_arrays &self) { return self.c.dims; });
     m.def("kd_point_array_make", point_arrays::make, nb::arg("points"), nb::arg("ids") = nb::none(),
-          "Points (count, 1 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
+          "Points (count, dimensions), float32 or float64, as they lie; ids uint32 (count,) or "
+          "None.");
     bind_options(m);
     nb::class_<points_tree>(m, "Points", "kd_points: a tree")
         .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->info.dims; })

@@ -108,7 +108,7 @@ def dbscan(x: Any, eps: float, min_samples: int = 5, *, device: str = "auto") ->
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
+    x : array_like, (n, m), m from 1 to 65536
     eps : float
         Neighbourhood radius, in the unit of `x`.
     min_samples : int, optional
@@ -141,7 +141,7 @@ def dbscan(x: Any, eps: float, min_samples: int = 5, *, device: str = "auto") ->
     x, device, back = brought(x, device)
     x, eps, min_samples = scalar_array(x, "x"), not_negative(eps, "eps"), whole(min_samples, "min_samples", 1)
     n = len(x)
-    if device in ("auto", "cpu") and x.ndim == 2 and n:
+    if device in ("auto", "cpu") and x.ndim == 2 and 1 <= x.shape[1] <= 4 and n:
         labels = np.empty(n, np.int64)
         if _c.kd_clouds_cluster(_c.kd_point_array_make(x), eps, min(min_samples, n + 1), labels):
             return back(labels)
@@ -189,7 +189,7 @@ def statistical_outliers(x: Any, k: int = 20, ratio: float = 2.0, *, device: str
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
+    x : array_like, (n, m), m from 1 to 65536
     k : int, optional
         Points per neighbourhood, including the point itself.
     ratio : float, optional
@@ -232,7 +232,7 @@ def radius_outliers(x: Any, radius: float, min_neighbors: int, *, device: str = 
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
+    x : array_like, (n, m), m from 1 to 65536
     radius : float
         In the unit of `x`.
     min_neighbors : int

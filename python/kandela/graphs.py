@@ -58,8 +58,6 @@ class _Clouds:
         return batch.astype(np.int64)
 
     def _add(self, batch, batch_y):
-        if self.width > 7:
-            raise ValueError("`x` must have at most 7 dimensions if `batch` is given")
         both = self.x if self.y is None else np.concatenate([self.x, self.y])
         across = float(np.linalg.norm(both.max(0).astype(float) - both.min(0))) if len(both) else 0
         step = 2.0 ** np.ceil(np.log2(4 * max(across, 1e-30)))
@@ -84,8 +82,8 @@ def knn_graph(x: Any, k: int, batch: Any = None, loop: bool = False, flow: str =
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
-        Points; with `batch` m is at most 7.
+    x : array_like, (n, m), m from 1 to 65536
+        Points.
     k : int
         Neighbours per point.
     batch : array_like of int, (n,), optional
@@ -103,8 +101,6 @@ def knn_graph(x: Any, k: int, batch: Any = None, loop: bool = False, flow: str =
     ------
     InputError
         If a coordinate is not finite; the message names it.
-    ValueError
-        If m is 8 and `batch` is given.
 
     Examples
     --------
@@ -133,8 +129,8 @@ def radius_graph(x: Any, r: float, batch: Any = None, loop: bool = False, max_ne
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
-        Points; with `batch` m is at most 7.
+    x : array_like, (n, m), m from 1 to 65536
+        Points.
     r : float
         Radius; points at exactly this distance are connected.
     batch, loop, flow : optional
@@ -174,8 +170,8 @@ def knn(x: Any, y: Any, k: int, batch_x: Any = None, batch_y: Any = None) -> np.
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
-        Points; with `batch_x` m is at most 7.
+    x : array_like, (n, m), m from 1 to 65536
+        Points.
     y : array_like, (q, m)
         Queries. Coordinates are compared in the type of `x`.
     k : int
@@ -260,7 +256,7 @@ def mean_dist2(x: Any, k: int = 3) -> np.ndarray:
 
     Parameters
     ----------
-    x : array_like, (n, m), m from 1 to 8
+    x : array_like, (n, m), m from 1 to 65536
     k : int, optional
 
     Returns

@@ -17,6 +17,7 @@ from .points import Points, id_array, scalar_array
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 
 ROWS = 4096  #: queries per batch, for other norms
+TREE_DIMS, DIMS = 8, 65536  #: most dimensions of trees, and of points that are compared in blocks
 
 
 def _norm(p):
@@ -68,14 +69,14 @@ class KDTree:
 
     Parameters
     ----------
-    data : array_like, (n, m), m from 1 to 8
+    data : array_like, (n, m), m from 1 to 65536
         Finite points. float32 stays float32; everything else becomes float64. The tree holds a copy
         of the points: changes of `data` after the call have no effect. Arrays of PyTorch, CuPy and
         JAX are read in place.
     leafsize, compact_nodes, copy_data, balanced_tree : optional
         Accepted and ignored: the tree is left-balanced and always holds a copy.
     boxsize : float or array_like, (m,), optional
-        Finite sides of a periodic box; 0: not periodic along that axis.
+        Finite sides of a periodic box, in at most 8 dimensions; 0: not periodic along that axis.
     device, builder, split : optional
         As for `kandela.Points`.
     ids : array_like of int, (n,), optional
@@ -93,6 +94,9 @@ class KDTree:
     -----
     `p` may be any norm from 1 to infinity. `eps` and `workers` are accepted; results are exact, and
     the library uses its own threads.
+
+    Beyond 8 dimensions the search compares all points in blocks, on the CPU only; arrays on a device
+    are copied. Results are as exact, and ordered as in fewer dimensions.
 
     A float32 tree without a box answers float32 queries, and those between two float32 trees, in
     float32; all other queries, such as lists, are answered in float64. A float32 tree builds a second tree of its points in float64 for
@@ -125,14 +129,14 @@ class KDTree:
                  builder: str = "auto", split: str = "widest", ids: Any = None) -> None:
         if not is_foreign(data) and np.iscomplexobj(data):
             raise TypeError("KDTree does not work with complex data")
-        if is_foreign(data) and framework(data).on_device(data):
+        if is_foreign(data) and framework(data).on_device(data) and data.ndim == 2 and data.shape[1] <= TREE_DIMS:
             data = framework(data).plain(data, _scalar_of(data))
         else:
             data = scalar_array(framework(data).host(data), "data")
         if data.ndim != 2:
             raise ValueError("data must be 2 dimensions")
-        if not 1 <= data.shape[1] <= 8:
-            raise ValueError(f"`data` has {data.shape[1]} dimensions; supported: 1 to 8")
+        if not 1 <= data.shape[1] <= DIMS:
+            raise ValueError(f"`data` has {data.shape[1]} dimensions; supported: 1 to {DIMS}")
         leafsize = whole(leafsize, "leafsize", 1)
         self._data = self._double = None
         self.n, self.m = data.shape
@@ -143,8 +147,8 @@ class KDTree:
             self._points = Points(data, **self._given)
         except InputError:
             raise ValueError("data must be finite, check for nan or inf values") from None
-        self.mins, self.maxes = (np.array(corner if self.n else np.zeros(self.m), self._points.dtype)
-                                 for corner in self._points._c.box)
+        box = self._points._c.box if self.m <= TREE_DIMS else (data.min(0, initial=np.inf), data.max(0, initial=-np.inf))
+        self.mins, self.maxes = (np.array(corner if self.n else np.zeros(self.m), self._points.dtype) for corner in box)
         widest = (self.maxes.astype(np.float64) - self.mins).max()
         self._is_safe = bool(is_safe(widest, self._points.dtype))
         self.boxsize, self._box = self._periodic(boxsize)
@@ -155,6 +159,8 @@ class KDTree:
     def _periodic(self, boxsize):
         if boxsize is None:
             return None, None
+        if self.m > TREE_DIMS:
+            raise ValueError(f"`boxsize` is given for {self.m} dimensions; supported: up to {TREE_DIMS}")
         box = np.asarray(boxsize, np.float64)
         if box.shape not in ((), (1,), (self.m,)):
             raise ValueError(f"`boxsize` has the shape {box.shape}; expected a number or {self.m} numbers")

@@ -94,7 +94,7 @@ class Points:
 
     Parameters
     ----------
-    x : array, (n, m), m from 1 to 8
+    x : array, (n, m), m from 1 to 65536
         Finite float32 or float64 coordinates: an array of NumPy, PyTorch, CuPy or JAX, or any
         object with `__dlpack__` or `__cuda_array_interface__`. It is read in place, on the CPU or a
         CUDA device.
@@ -122,6 +122,9 @@ class Points:
 
     Notes
     -----
+    Beyond 8 dimensions the search compares all points in blocks, on the CPU only: arrays must be in
+    host memory, points cannot be inserted or removed, and `level_order` is the order of the input.
+
     Results are arrays of the framework, and on the device, of the queries. Ids are uint32 with
     `NO_POINT` for a missing neighbour; in PyTorch int64 with -1.
 

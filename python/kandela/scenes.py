@@ -17,6 +17,8 @@ from .mesh import TriangleMesh
 
 #: Descriptions of the options, by name: {"kind": "integer", "count": 1, "initial": "64", ...}
 _ROWS = {row["name"]: row for row in map(_c.kd_render_option_get_info, range(_c.kd_render_option_count()))}
+#: Options of reading a scene, which `load_scene` takes
+_READING = ("allow_outside", "max_texture_memory", "clip", "frame", "frame_rate")
 TONEMAPS = tuple(_ROWS["tonemap"]["expected"].replace(" or ", ", ").split(", "))
 
 
@@ -42,6 +44,12 @@ def _text(name, value):
     return path_text(value if isinstance(value, os.PathLike) else str(value))
 
 
+def _check_option(name, what):
+    if name not in _ROWS:
+        near = difflib.get_close_matches(name, _ROWS, 1)
+        raise TypeError(f"{what} has no option {name!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+
+
 class Scene:
     """A scene in memory, made by `load_scene`.
 
@@ -57,8 +65,8 @@ class Scene:
         for other scenes. Photons are in the coordinates of the scene's files.
     """
 
-    def __init__(self, held: Any, options: Any) -> None:
-        self._c, self._options = held, options
+    def __init__(self, held: Any, options: Any, source: Any) -> None:
+        self._c, self._options, self._source = held, options, source
         self.counts = _c.kd_scene_count(held)
         self.origin = _c.kd_scene_origin(held)
 
@@ -255,8 +263,10 @@ def load_scene(source: Any, folder: Any = None, *, allow_outside: bool = False, 
     for name, value in (("clip", clip), ("frame", frame), ("frame_rate", frame_rate)):
         if value is not None:
             _c.kd_render_options_set(options, name, _text(name, value))
+    initial = _c.kd_render_options_default()
+    reading = {name: _option(options, name) for name in _READING if _option(options, name) != _option(initial, name)}
     if not isinstance(source, dict):
-        return Scene(_c.kd_scene_load(path_text(source), options), options)
+        return Scene(_c.kd_scene_load(path_text(source), options), options, (path_text(source), reading))
     source, meshes = dict(source), []
     source.setdefault("kandela", 1)
     entries = [dict(entry) for entry in source.get("meshes", [])]
@@ -272,7 +282,7 @@ def load_scene(source: Any, folder: Any = None, *, allow_outside: bool = False, 
     source["meshes"] = entries
     text = json.dumps(source, default=_plain)
     folder = None if folder is None else path_text(folder)
-    return Scene(_c.kd_scene_parse(text, folder, meshes, options), options)
+    return Scene(_c.kd_scene_parse(text, folder, meshes, options), options, ((text, folder, meshes), reading))
 
 
 def _progress_bar():
@@ -292,15 +302,11 @@ def _progress_bar():
 def _taken(scene, options, what):
     """Return the Scene, and its options overridden by those of the caller."""
     if not isinstance(scene, Scene):
-        names = ("allow_outside", "max_texture_memory", "clip", "frame", "frame_rate")
-        reading = {name: options[name] for name in names if name in options}
+        reading = {name: options[name] for name in _READING if name in options}
         scene = load_scene(scene, **reading)
     taken = scene._options.copy()
     for name, value in options.items():
-        if name not in _ROWS:
-            near = difflib.get_close_matches(name, _ROWS, 1)
-            raise TypeError(f"{what} has no option {name!r}" +
-                            (f", did you mean {near[0]!r}?" if near else ""))
+        _check_option(name, what)
         _c.kd_render_options_set(taken, name, _text(name, value))
     return scene, taken
 

@@ -1,8 +1,9 @@
-"""scikit-learn's `NearestNeighbors` and `DBSCAN` on Kandela's trees. This module must be imported
-explicitly and needs scikit-learn 1.6 or later (`pip install kandela[sklearn]`).
+"""scikit-learn's `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`, `DBSCAN` and
+`KernelDensity` on Kandela's trees. This module must be imported explicitly and needs scikit-learn 1.6
+or later (`pip install kandela[sklearn]`).
 
-Both classes are subclasses of scikit-learn's, with the same parameters, attributes and results.
-Dense data in up to eight dimensions with the metrics euclidean, manhattan, chebyshev and minkowski
+All are subclasses of scikit-learn's, with the same parameters, attributes and results.
+Dense data with the metrics euclidean, manhattan, chebyshev and minkowski
 (p from 1, without weights) are searched by `KDTree`, and clustered if the metric is Euclidean;
 everything else is left to scikit-learn.
 Distances are computed in float64; equally distant neighbours are ordered by their index.
@@ -20,10 +21,11 @@ import sklearn.neighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .clouds import dbscan
+from .density import kernel_density
 from .kdtree import KDTree
 from .points import Points
 
-__all__ = ["NearestNeighbors", "DBSCAN"]
+__all__ = ["NearestNeighbors", "KNeighborsClassifier", "KNeighborsRegressor", "DBSCAN", "KernelDensity"]
 
 METRICS = {"euclidean": 2, "l2": 2, "manhattan": 1, "l1": 1, "cityblock": 1, "chebyshev": np.inf}
 
@@ -37,29 +39,14 @@ def _norm(metric, p, arguments):
     return METRICS.get(metric) if isinstance(metric, str) else None
 
 
-class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
-    """`sklearn.neighbors.NearestNeighbors`, searched by `kandela.KDTree`.
-
-    Parameters
-    ----------
-    n_neighbors, radius, algorithm, leaf_size, metric, p, metric_params, n_jobs : optional
-        As for scikit-learn. `algorithm`, `leaf_size` and `n_jobs` have an effect only where
-        scikit-learn searches; "brute" always does.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kandela.sklearn import NearestNeighbors
-    >>> near = NearestNeighbors(n_neighbors=2).fit(np.array([[0.], [1.], [5.]]))
-    >>> near.kneighbors([[0.9]])
-    (array([[0.1, 0.9]]), array([[1, 0]]))
-    """
+class _Search:
+    """Search by Kandela in front of a class of scikit-learn."""
 
     def _fit(self, X, y=None):
         super()._fit(X, y)
         data, self._kandela = self._fit_X, None
         norm = _norm(self.metric, self.p, self.metric_params)
-        if isinstance(data, np.ndarray) and norm is not None and data.shape[1] <= 8 and self.algorithm != "brute":
+        if isinstance(data, np.ndarray) and norm is not None and self.algorithm != "brute":
             self._kandela = KDTree(data.astype(np.float64)), norm
         return self
 
@@ -102,6 +89,25 @@ class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
             found, ids = found[~drop].reshape(-1, k), ids[~drop].reshape(-1, k)
         return (found, ids) if return_distance else ids
 
+
+class NearestNeighbors(_Search, sklearn.neighbors.NearestNeighbors):
+    """`sklearn.neighbors.NearestNeighbors`, searched by `kandela.KDTree`.
+
+    Parameters
+    ----------
+    n_neighbors, radius, algorithm, leaf_size, metric, p, metric_params, n_jobs : optional
+        As for scikit-learn. `algorithm`, `leaf_size` and `n_jobs` have an effect only where
+        scikit-learn searches; "brute" always does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kandela.sklearn import NearestNeighbors
+    >>> near = NearestNeighbors(n_neighbors=2).fit(np.array([[0.], [1.], [5.]]))
+    >>> near.kneighbors([[0.9]])
+    (array([[0.1, 0.9]]), array([[1, 0]]))
+    """
+
     def radius_neighbors(self, X: Any = None, radius: Any = None, return_distance: bool = True,
                          sort_results: bool = False) -> Any:
         """Find the neighbours of each query within a radius, as scikit-learn's method.
@@ -135,6 +141,81 @@ class NearestNeighbors(sklearn.neighbors.NearestNeighbors):
         for i in range(len(queries)):
             distances[i], rows[i] = found[offsets[i]:offsets[i + 1]], ids[offsets[i]:offsets[i + 1]]
         return (distances, rows) if return_distance else rows
+
+
+class KNeighborsClassifier(_Search, sklearn.neighbors.KNeighborsClassifier):
+    """`sklearn.neighbors.KNeighborsClassifier`, whose `kneighbors` is Kandela's.
+
+    Parameters
+    ----------
+    n_neighbors, weights, algorithm, leaf_size, p, metric, metric_params, n_jobs : optional
+        As for scikit-learn, and `NearestNeighbors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kandela.sklearn import KNeighborsClassifier
+    >>> KNeighborsClassifier(1).fit(np.array([[0.], [1.], [5.]]), ["a", "b", "c"]).predict([[0.9], [7.]]).tolist()
+    ['b', 'c']
+    """
+
+
+class KNeighborsRegressor(_Search, sklearn.neighbors.KNeighborsRegressor):
+    """`sklearn.neighbors.KNeighborsRegressor`, whose `kneighbors` is Kandela's.
+
+    Parameters
+    ----------
+    n_neighbors, weights, algorithm, leaf_size, p, metric, metric_params, n_jobs : optional
+        As for scikit-learn, and `NearestNeighbors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kandela.sklearn import KNeighborsRegressor
+    >>> KNeighborsRegressor(2).fit(np.array([[0.], [1.], [5.]]), [1., 2., 9.]).predict([[0.4]])
+    array([1.5])
+    """
+
+
+class KernelDensity(sklearn.neighbors.KernelDensity):
+    """`sklearn.neighbors.KernelDensity`, whose `score_samples` is `kandela.kernel_density`.
+
+    Parameters
+    ----------
+    bandwidth, algorithm, kernel, metric, atol, rtol, breadth_first, leaf_size, metric_params : optional
+        As for scikit-learn. `algorithm`, `breadth_first` and `leaf_size` have no effect on densities;
+        other metrics than the Euclidean are left to scikit-learn.
+
+    Notes
+    -----
+    Densities integrate to 1. Those of scikit-learn do not for "cosine" in an even number of dimensions,
+    and where compact kernels are 0 they may be as large as rounding errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kandela.sklearn import KernelDensity
+    >>> np.exp(KernelDensity(kernel="tophat").fit(np.array([[0.], [1.]])).score_samples([[0.5]]))
+    array([0.5])
+    """
+
+    def score_samples(self, X: Any) -> Any:
+        """Compute the logarithm of the density at each query, as scikit-learn's method.
+
+        Parameters
+        ----------
+        X : array_like, (q, m)
+
+        Returns
+        -------
+        ndarray, (q,)
+        """
+        check_is_fitted(self)
+        if _norm(self.metric, 2, self.metric_params) != 2:
+            return super().score_samples(X)
+        X = validate_data(self, X, order="C", dtype=np.float64, reset=False)
+        return kernel_density(np.asarray(self.tree_.data), X, float(self.bandwidth_), self.kernel,
+                              weights=self.tree_.sample_weight, atol=self.atol, rtol=self.rtol, log=True)
 
 
 class DBSCAN(sklearn.cluster.DBSCAN):
@@ -174,7 +255,7 @@ class DBSCAN(sklearn.cluster.DBSCAN):
             return super().fit(X, y, sample_weight)
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr")
-        if not isinstance(X, np.ndarray) or X.shape[1] > 8:
+        if not isinstance(X, np.ndarray):
             return super().fit(X, y)
         points = np.ascontiguousarray(X, np.float64)
         self.labels_ = dbscan(points, float(self.eps), self.min_samples).astype(np.intp)

@@ -23,7 +23,7 @@ def nearest(query: Any, x: Any, k: Any, *, max_radius: float = float("inf"), tre
     Parameters
     ----------
     query : Tensor, (q, m)
-    x : Tensor, (n, m), m from 1 to 8
+    x : Tensor, (n, m), m from 1 to 65536
         Points, in the type and on the device of `query`, float32 or float64.
     k : int
     max_radius : float, optional

@@ -1,6 +1,7 @@
 /* The C API of <kandela/render.h> and <kandela/photons.h>: handles around scenes, images and
    photons. */
 #include "core/memory.h"
+#include "core/parallel/call.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
 #include "photon/maps/photon_file.h"
@@ -46,6 +47,7 @@ static kd_status take_options(kd_render_options *out, const kd_render_options *o
 }
 
 kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *options) {
+    KD_CALL(0);
     KD_REQUIRE(loaded && path, KD_ERROR_USAGE, "`scene` and `path` must not be NULL");
     *loaded = NULL;
     kd_render_options taken;
@@ -66,6 +68,7 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
 kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, const char *folder,
                          const kd_scene_mesh *meshes, uint64_t mesh_count,
                          kd_render_options *options) {
+    KD_CALL(0);
     KD_REQUIRE(parsed && text && (meshes || mesh_count == 0), KD_ERROR_USAGE,
                "`scene` and `text` must not be NULL, nor `meshes` if `mesh_count` is not 0");
     *parsed = NULL;
@@ -104,29 +107,9 @@ void kd_scene_origin(const kd_scene *scene, double *origin) {
     for (int i = 0; i < 3; ++i) origin[i] = scene ? scene_origin(scene->held)[i] : 0;
 }
 
-typedef struct listener {
-    kd_progress progress;
-    void *context;
-    job_control job;
-} listener;
-
-static void pass_on(void *context, const char *stage, int64_t done, int64_t total) {
-    listener *to = (listener *)context;
-    if (to->progress(to->context, stage, done, total) != 0) atomic_store(&to->job.cancelled, true);
-}
-
-/* Initialises *hears, whose address must not change afterwards, since the job points to it. */
-static void listen_to(listener *listener_out, kd_progress progress, void *context) {
-    listener_out->progress = progress;
-    listener_out->context = context;
-    job_init(&listener_out->job);
-    if (!progress) return;
-    listener_out->job.report = pass_on;
-    listener_out->job.context = listener_out;
-}
-
 kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_options *options,
                     kd_progress progress, void *context) {
+    KD_CALL(0);
     KD_REQUIRE(rendered && scene && options, KD_ERROR_USAGE,
                "`image`, `scene` and `options` must not be NULL");
     *rendered = NULL;
@@ -136,12 +119,11 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
     KD_TRY(scene_cameras_at(scene->held, &taken, NULL, ends));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    listener listener_out;
-    listen_to(&listener_out, progress, context);
+    job_control *job = call_listen(&kd_call_scope, progress, context);
     scene_set_cameras(scene->held, &ends[0], &ends[1]);
     render_resolve_integrator(&taken, scene->held);
     kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
-    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &listener_out.job);
+    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");
@@ -174,6 +156,7 @@ uint64_t kd_image_hash(const kd_image *image) {
 
 kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                          kd_tonemap tonemap) {
+    KD_CALL(0);
     KD_REQUIRE(image && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
     KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
                "`tonemap` is %d; expected 0 to %d (kd_tonemap)", (int)tonemap,
@@ -204,6 +187,7 @@ static kd_status make_world(kd_photons *photons) {
 
 kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
                           const kd_render_options *options, kd_progress progress, void *context) {
+    KD_CALL(0);
     KD_REQUIRE(emitted && scene && options, KD_ERROR_USAGE,
                "`out`, `scene` and `options` must not be NULL");
     *emitted = NULL;
@@ -211,10 +195,9 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
     KD_TRY(take_options(&taken, options));
     kd_photons *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    listener listener_out;
-    listen_to(&listener_out, progress, context);
-    parallel_set_threads(taken.threads);
-    kd_status status = photons_emit(&handle->held, scene->held, &taken, &listener_out.job);
+    job_control *job = call_listen(&kd_call_scope, progress, context);
+    call_set_threads(&kd_call_scope, taken.threads);
+    kd_status status = photons_emit(&handle->held, scene->held, &taken, job);
     if (status == KD_OK) status = make_world(handle);
     if (status != KD_OK) {
         kd_photons_close(handle);
@@ -251,12 +234,14 @@ const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map) {
 }
 
 kd_status kd_photons_write(const kd_photons *photons, const char *path) {
+    KD_CALL(0);
     KD_REQUIRE(photons && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
     KD_TRY(photon_file_write(path, &photons->held));
     return KD_OK;
 }
 
 kd_status kd_photons_load(kd_photons **loaded, const char *path) {
+    KD_CALL(0);
     KD_REQUIRE(loaded && path, KD_ERROR_USAGE, "`out` and `path` must not be NULL");
     *loaded = NULL;
     kd_photons *handle = NULL;

@@ -260,10 +260,9 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
-    const kd_status built =
-        keeping->kept && !frame->device_frame
-            ? render_trees_reuse(out, keeping->kept, view, frame->options, frame->job)
-            : render_trees_open(out, frame->device_frame, trees, view, frame->options, frame->job);
+    if (keeping->kept) trees = &keeping->kept->trees;
+    const kd_status built = render_trees_reuse(out, frame->device_frame, keeping->kept, trees, view,
+                                               frame->options, frame->job);
     KD_TRY(shared_frame_agree(comm, built));
     if (scene_camera_is_default(scene) && scene_instance_count(scene) == 0)
         KD_TRY(shared_frame_agree(comm,
@@ -392,21 +391,22 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     memset(out, 0, sizeof *out);
     KD_TRY(render_request_check(options, crop));
     KD_TRY(render_scene_check(scene, options, keeping->comm));
-    parallel_set_threads(options->threads);
+    KD_PARALLEL_LIMIT(options->threads);
     KD_TRY(begin(out, device, scene, options, &view));
     kd_render_options sized = *options; /* with pools by the memory of the device */
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = keeper_of(&saving);
-    frame frame = {.scene = &view,
-                   .integrator = integrator_find(options->integrator),
-                   .keeper = &keeper,
-                   .options = &sized,
-                   .comm = keeping->comm,
-                   .distributed =
-                       ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
-                   .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
-                   .job = job};
+    frame frame = {
+        .scene = &view,
+        .integrator = integrator_find(options->integrator),
+        .keeper = &keeper,
+        .options = &sized,
+        .comm = keeping->comm,
+        .kept_maps = keeping->kept && keeping->kept->keeps_maps ? &keeping->kept->maps : NULL,
+        .distributed = ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
+        .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
+        .job = job};
     render_trees trees = {.moved = NULL};
     frame_cuda device_frame = {.pixels = NULL};
     film negative = {.pixels = NULL};

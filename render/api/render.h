@@ -88,8 +88,8 @@ typedef struct render_keeping {
     const char *display;
     const char *title;         /* title of the image in the viewer */
     const render_watch *watch; /* NULL: none */
-    /* Trees that outlive the rendering, for the next one of the same scene on the CPU; the caller
-       zeroes it and calls render_kept_close. Not for scenes that move. NULL: trees are not kept. */
+    /* Trees that outlive the rendering, for the next one of the same scene; the caller zeroes it
+     * and calls render_kept_close. Not for scenes that move. NULL: trees are not kept. */
     struct render_kept *kept;
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no

@@ -111,27 +111,32 @@ void render_trees_close(render_trees *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static bool kept_fits(const render_kept *kept, const scene_view *view,
+static bool kept_fits(const render_kept *kept, bool on_device, const scene_view *view,
                       const kd_render_options *options) {
     const tritree_options build_options = tree_options(options);
-    return kept->positions == view->mesh.positions &&
+    return kept->on_device == on_device && kept->positions == view->mesh.positions &&
            kept->triangle_count == view->mesh.triangle_count &&
            strcmp(kept->requested, options->builder) == 0 &&
            memcmp(&kept->options, &build_options, sizeof build_options) == 0;
 }
 
-kd_status render_trees_reuse(render_result *out, render_kept *kept, scene_view *view,
+kd_status render_trees_reuse(render_result *out, frame_cuda *device_frame, render_kept *kept,
+                             render_trees *trees, scene_view *view,
                              const kd_render_options *options, job_control *job) {
-    if (kept_fits(kept, view, options)) {
+    if (!kept) return render_trees_open(out, device_frame, trees, view, options, job);
+    if (kept_fits(kept, device_frame != NULL, view, options)) {
         view->tree = tritree_get_view(&kept->trees.plain);
         view->instances = kept->instances;
         memcpy(out->tree_builder, kept->builder, sizeof out->tree_builder);
         out->tree = kept->trees.plain.statistics;
         out->tree_hash = kept->hash;
-        return KD_OK;
+        return device_frame ? render_trees_place(device_frame, trees, view, options) : KD_OK;
     }
-    render_kept_close(kept);
-    KD_TRY(render_trees_open(out, NULL, &kept->trees, view, options, job));
+    kept_maps_drop(&kept->maps);
+    render_trees_close(&kept->trees);
+    kept->positions = NULL;
+    KD_TRY(render_trees_open(out, device_frame, trees, view, options, job));
+    kept->on_device = device_frame != NULL;
     kept->instances = view->instances;
     memcpy(kept->builder, out->tree_builder, sizeof kept->builder);
     memcpy(kept->requested, options->builder, sizeof kept->requested);
@@ -144,5 +149,6 @@ kd_status render_trees_reuse(render_result *out, render_kept *kept, scene_view *
 
 void render_kept_close(render_kept *owned) {
     render_trees_close(&owned->trees);
+    kept_maps_drop(&owned->maps);
     memset(owned, 0, sizeof *owned);
 }

@@ -34,7 +34,8 @@ struct integrator;
 struct frame_cuda;
 struct sample_range;
 struct sample_counts;
-struct photon_maps;
+struct light_source;
+struct kept_maps;
 
 /* One sample of all pixels, taken by all ranks together; each rank keeps a band of rows. */
 typedef struct distributed_range {
@@ -78,9 +79,10 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
     struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool distributed;   /* photons stay at the ranks that traced them (take_distributed) */
-    double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
-    double watch_at;    /* timing_now() of the next call of keeper->watch */
+    struct kept_maps *kept_maps; /* photon maps of earlier renderings; NULL: none are kept */
+    bool distributed;            /* photons stay at the ranks that traced them (take_distributed) */
+    double pause;    /* timing_now() from which the keeper is to save the film; 0: never */
+    double watch_at; /* timing_now() of the next call of keeper->watch */
     /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     struct frame_cuda *device_frame;
     bool on_target; /* options->target_error was reached */
@@ -120,8 +122,9 @@ typedef struct integrator {
     void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
                     pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
-    /* Returns the current photon maps on the host; NULL: there are none. May be NULL. */
-    const struct photon_maps *(*current_maps)(const frame *frame);
+    /* Sets the light of the current pass, for those who show it (api/flights.h); NULL: no
+       light paths are traced. */
+    void (*show_light)(const frame *frame, struct light_source *out);
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
        to pass; options->passes, or options->spp if passes_are_samples is set, is then the number of
        samples. NULL: samples are independent of each

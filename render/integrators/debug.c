@@ -6,7 +6,8 @@
 #include "render/photon_mapping/photon.h"
 
 typedef struct debug_state {
-    debug_pixels shown;         /* must be the first member: debug.cu casts the state to it */
+    debug_pixels shown; /* must be the first member: debug.cu casts the state to it */
+    photon_options options;
     photon_maps maps;           /* built only for channels that use photons */
     photon_cuda device_photons; /* used instead of `maps` on a CUDA device */
 } debug_state;
@@ -47,9 +48,11 @@ static kd_status make_device_maps(debug_state *state, frame *frame, const photon
     return KD_OK;
 }
 
-static const photon_maps *debug_current_maps(const frame *frame) {
+static void debug_show_light(const frame *frame, light_source *out) {
     const debug_state *state = (const debug_state *)frame->state;
-    return state && !frame->device_frame ? &state->maps : NULL;
+    if (state)
+        *out =
+            (light_source){&state->options, &state->maps, &state->device_photons.maps, NULL, NULL};
 }
 
 static void debug_close(frame *closed) {
@@ -76,6 +79,7 @@ static kd_status debug_prepare(frame *prepared) {
     if (state->shown.channel >= DEBUG_DENSITY)
         KD_TRY_GOTO(prepared->device_frame ? make_device_maps(state, prepared, &options)
                                            : make_maps(state, prepared, &options));
+    state->options = options;
     state->shown.straight.max_depth = state->shown.straight.scatterings = 1;
     state->shown.straight.cutouts = integrator_has_cutouts(prepared->scene);
     return KD_OK;
@@ -97,5 +101,5 @@ const integrator integrator_debug = {.name = "debug",
                                      .sample = debug_sample,
                                      .close = debug_close,
                                      .launch = KD_IF_CUDA(debug_launch),
-                                     .current_maps = debug_current_maps,
+                                     .show_light = debug_show_light,
                                      .maps = debug_maps};

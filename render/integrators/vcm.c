@@ -14,6 +14,7 @@
 #include "render/integrators/vcm_device.h"
 #include "render/integrators/vcm_eye.h"
 #include "render/integrators/vcm_techniques.h"
+#include "render/photon_mapping/photon.h"
 #include <stdlib.h>
 
 enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200 };
@@ -427,6 +428,11 @@ static pixel_sample vcm_sample(const frame *frame, int32_t x, int32_t y, uint32_
     return vcm_pixel(&((const vcm_state *)frame->state)->view, &pixels, x, y, sample);
 }
 
+static void vcm_show_light(const frame *frame, light_source *out) {
+    const vcm_state *state = (const vcm_state *)frame->state;
+    if (state && state->view.needs_light) out->vcm = &state->view;
+}
+
 static uint64_t vcm_bytes(const kd_render_options *options) {
     const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
     return pixels * (3 * sizeof(int64_t) + PHOTON_BYTES);
@@ -446,5 +452,6 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .launch = KD_IF_CUDA(vcm_launch),
                                    .launch_bytes = vcm_launch_bytes,
                                    .passes_are_samples = true,
+                                   .show_light = vcm_show_light,
                                    .depth_probe = &integrator_path,
                                    .state_bytes = vcm_bytes};

@@ -33,6 +33,17 @@ typedef struct photon_figures {
 } photon_figures;
 photon_figures photon_figures_of(const photon_maps *maps);
 
+/* The light of a pass, for those who show it (api/flights.h): photon maps, on the host or
+   on a device, the options that they were emitted by, and the view of their lookups (NULL: that of
+   the maps); or the view of vcm. Borrows all. */
+typedef struct light_source {
+    const photon_options *options;
+    const photon_maps *maps;
+    const photon_maps_cuda *device_maps;
+    const struct photon_view *view;
+    const struct vcm_view *vcm;
+} light_source;
+
 /* --- on a CUDA device ---------------------------------------------------------------------------
    A launch traces the camera paths of all pixels to the surfaces that store photons, then performs
    all photon map lookups, then adds the results to the film. Without CUDA in the build every call

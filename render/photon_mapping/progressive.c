@@ -169,9 +169,11 @@ done:
     return status;
 }
 
-static const photon_maps *progressive_current_maps(const frame *frame) {
+static void progressive_show_light(const frame *frame, light_source *out) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return state && !frame->device_frame ? &state->maps : NULL;
+    if (state)
+        *out = (light_source){&state->photons, &state->maps, &state->device_photons.maps,
+                              &state->view, NULL};
 }
 
 static void progressive_close(frame *closed) {
@@ -398,6 +400,6 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .launch = sppm_launch,
                                     .take_distributed = sppm_take_distributed,
                                     .device_distributed = true,
-                                    .current_maps = progressive_current_maps,
+                                    .show_light = progressive_show_light,
                                     .maps = photon_all_maps,
                                     .batches_max = progressive_batches_max};

@@ -106,18 +106,26 @@ kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
     return KD_OK;
 }
 
-/* Returns true for a glTF file without lights all of whose emission is textured: it has displays
-   and windows, but no lamps, and needs a default light. */
+static bool emits(const mesh_material *made) {
+    return !vec3_is_zero(made->record.emission) && !(made->record.flags & MATERIAL_UNLIT);
+}
+
+/* Returns true for a glTF file that needs a default light: it has no lamps, but displays and signs,
+   whose emission is textured, or at most 1 (more needs an extension) beside surfaces that do not
+   emit. */
 static bool only_glows(const mesh *mesh, const char *path) {
-    bool any = false;
+    bool textured = false, weak = false;
     if (mesh->light_count || mesh_reader_find(path)->load != gltf_load) return false;
     for (uint32_t i = 0; i < mesh->material_count; ++i) {
         const mesh_material *made = &mesh->materials[i];
-        if (vec3_is_zero(made->record.emission) || made->record.flags & MATERIAL_UNLIT) continue;
-        if (!made->emission_map) return false;
-        any = true;
+        if (!emits(made)) continue;
+        if (!made->emission_map && vec3_largest(made->record.emission) > 1) return false;
+        *(made->emission_map ? &textured : &weak) = true;
     }
-    return any;
+    if (!weak) return textured;
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i)
+        if (!emits(&mesh->materials[mesh->triangle_materials[i]])) return true;
+    return false;
 }
 
 /* Turns the parts of a mesh file into shapes, and their transforms into placements. */

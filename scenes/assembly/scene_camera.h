@@ -22,7 +22,8 @@ camera room_camera(const scene_view *scene, float aspect);
 
 struct scene;
 /* Fits the camera to the scene, from the left of the front and above, with its field of view and
-   `up`. The vertices fill 80 % of the width or the height of the picture. */
+   `up`. The vertices fill 80 % of the width or the height of the picture; those of a floor in the
+   mesh do not count if it is much larger than what stands on it. */
 void scene_three_quarters(const struct scene *scene, float aspect, camera *view);
 #define THREE_QUARTERS_FOV 30.0f
 

@@ -8,7 +8,9 @@
 #define FIT_AZIMUTH (-30.0f) /* degrees, positive to the right of the front */
 #define FIT_ELEVATION 16.0f
 #define FIT_ELEVATION_FLAT 40.0f
-#define FIT_FLAT 0.25f /* height relative to width below which the elevation rises */
+#define FIT_FLAT 0.25f          /* height relative to width below which the elevation rises */
+#define FLOOR_LENGTH (1.0f / 3) /* of its triangles, relative to the scene's diagonal */
+#define FLOOR_FLAT 0.02f        /* its height, and above what stands on it; the same unit */
 
 /* The four planes through the eye that limit the picture, as functions of a vertex whose maxima
    decide where the eye must be. */
@@ -46,10 +48,42 @@ static void fit_instances(fit *to, const scene_view *view) {
     }
 }
 
-static void fit_scene(fit *to, const scene *scene) {
+static bool is_within(box3 box, vec3 at) {
+    return at.x >= box.lo.x && at.x <= box.hi.x && at.y >= box.lo.y && at.y <= box.hi.y &&
+           at.z >= box.lo.z && at.z <= box.hi.z;
+}
+
+/* Returns the box of what stands on a floor that is part of the mesh, if it is much smaller than
+   the floor: it would hardly be seen in a view of all. Otherwise that of the scene. */
+static box3 subject_box(const scene *scene, vec3 up) {
     const scene_view view = scene_get_view(scene);
-    for (uint64_t i = 0; i < 3 * (uint64_t)view.mesh.triangle_count; ++i)
-        fit_point(to, view.mesh.positions[view.mesh.triangles[i]]);
+    const float diagonal = vec3_length(box3_size(scene->box));
+    const int axis = up.z != 0 ? 2 : 1;
+    box3 floor = box3_empty(), rest = box3_empty();
+    if (view.instances.count) return scene->box;
+    for (uint64_t i = 0; i < view.mesh.triangle_count; ++i) {
+        box3 triangle = box3_empty();
+        for (int c = 0; c < 3; ++c)
+            box3_include(&triangle, view.mesh.positions[view.mesh.triangles[3 * i + (uint64_t)c]]);
+        const bool large = vec3_length(box3_size(triangle)) > FLOOR_LENGTH * diagonal;
+        box3_join(large ? &floor : &rest, triangle);
+    }
+    if (box3_is_empty(floor) || box3_is_empty(rest)) return scene->box;
+    const float above = vec3_axis(up, axis) > 0
+                            ? vec3_axis(floor.hi, axis) - vec3_axis(rest.lo, axis)
+                            : vec3_axis(rest.hi, axis) - vec3_axis(floor.lo, axis);
+    const bool stands = vec3_axis(box3_size(floor), axis) <= FLOOR_FLAT * diagonal &&
+                        above <= FLOOR_FLAT * diagonal &&
+                        vec3_length(box3_size(rest)) < FLOOR_LENGTH * diagonal;
+    return stands ? rest : scene->box;
+}
+
+static void fit_scene(fit *to, const scene *scene, box3 subject) {
+    const scene_view view = scene_get_view(scene);
+    for (uint64_t i = 0; i < 3 * (uint64_t)view.mesh.triangle_count; ++i) {
+        const vec3 at = view.mesh.positions[view.mesh.triangles[i]];
+        if (is_within(subject, at)) fit_point(to, at);
+    }
     fit_instances(to, &view);
     if (view.mesh.stored_count == 0) fit_point(to, to->centre);
 }
@@ -57,7 +91,7 @@ static void fit_scene(fit *to, const scene *scene) {
 /* A vertex p is inside the right edge if p.right / tan + p.back <= d + c.right / tan for the eye c
    + d back. The maxima over all vertices give the least d, and the c where both edges are touched.
  */
-void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view) {
+static void fit_camera(const scene *scene, box3 subject, vec3 back, float aspect, camera *view) {
     const float tan_y = tanf(view->fov_degrees * (KD_PI / 360)), tan_x = tan_y * aspect;
     const vec3 right = vec3_normalize(vec3_cross(view->up, back)), above = vec3_cross(back, right);
     const float x = FIT_SHARE * tan_x, y = FIT_SHARE * tan_y;
@@ -67,7 +101,7 @@ void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view)
     to.plane[2] = vec3_along(back, 1 / y, above);
     to.plane[3] = vec3_along(back, -1 / y, above);
     for (int i = 0; i < 4; ++i) to.largest[i] = -INFINITY;
-    fit_scene(&to, scene);
+    fit_scene(&to, scene, subject);
     float distance = 0.5f * float_max(to.largest[0] + to.largest[1], to.largest[2] + to.largest[3]);
     if (!(distance > 0)) distance = 1; /* a single point */
     vec3 aim = vec3_along(to.centre, 0.5f * x * (to.largest[0] - to.largest[1]), right);
@@ -77,6 +111,10 @@ void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view)
     view->eye = vec3_along(aim, distance, back);
 }
 
+void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view) {
+    fit_camera(scene, scene->box, back, aspect, view);
+}
+
 void scene_upright(vec3 axes[3], vec3 up) {
     const bool z_up = fabsf(up.z) > fabsf(up.x) && fabsf(up.z) > fabsf(up.y);
     axes[1] = z_up ? vec3_make(0, 0, up.z < 0 ? -1 : 1) : vec3_make(0, up.y < 0 ? -1 : 1, 0);
@@ -84,25 +122,30 @@ void scene_upright(vec3 axes[3], vec3 up) {
     axes[0] = vec3_cross(axes[1], axes[2]);
 }
 
-float scene_extent(const scene *scene, vec3 axis) {
-    const vec3 size = box3_size(scene->box);
+static float box_extent(box3 box, vec3 axis) {
+    const vec3 size = box3_size(box);
     return fabsf(size.x * axis.x) + fabsf(size.y * axis.y) + fabsf(size.z * axis.z);
+}
+
+float scene_extent(const scene *scene, vec3 axis) {
+    return box_extent(scene->box, axis);
 }
 
 /* From the left of the front. What is flat is seen from higher up. */
 void scene_three_quarters(const scene *scene, float aspect, camera *view) {
     vec3 axes[3];
     scene_upright(axes, view->up);
-    const float wide = float_max(scene_extent(scene, axes[0]), scene_extent(scene, axes[2]));
-    const float tall = scene_extent(scene, axes[1]);
+    const box3 subject = subject_box(scene, axes[1]);
+    const float wide = float_max(box_extent(subject, axes[0]), box_extent(subject, axes[2]));
+    const float tall = box_extent(subject, axes[1]);
     const float flat = wide > 0 ? float_clamp(1 - tall / (FIT_FLAT * wide), 0, 1) : 0;
     const float elevation =
         (FIT_ELEVATION + flat * (FIT_ELEVATION_FLAT - FIT_ELEVATION)) * (KD_PI / 180);
     const float azimuth = FIT_AZIMUTH * (KD_PI / 180);
     vec3 back = vec3_scale(axes[0], sinf(azimuth) * cosf(elevation));
     back = vec3_along(back, cosf(azimuth) * cosf(elevation), axes[2]);
-    scene_fit_camera(scene, vec3_normalize(vec3_along(back, sinf(elevation), axes[1])), aspect,
-                     view);
+    fit_camera(scene, subject, vec3_normalize(vec3_along(back, sinf(elevation), axes[1])), aspect,
+               view);
 }
 
 /* Meshes of a few triangles are signs and pictures rather than terrains. */

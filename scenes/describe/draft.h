@@ -53,7 +53,7 @@ typedef struct scene_draft {
     bool has_eye, has_look_at, has_fov;
     bool inside; /* place the default camera inside */
     bool bare;   /* a mesh file, not a description */
-    bool glows;  /* all emission is textured, so the default sky lights the scene, too */
+    bool glows;  /* no surface is a lamp, so the default sky lights the scene, too */
 } scene_draft;
 
 kd_status scene_draft_add_light(scene_draft *draft, const light *added);

@@ -5,6 +5,7 @@
 #include "core/image/tonemap.h"
 #include "core/image_processing/finish.h"
 #include "core/names.h"
+#include "core/parallel/call.h"
 #include "core/version.h"
 #include "photon/density/estimate.h"
 #include "photon/density/estimators.h"
@@ -301,6 +302,7 @@ int32_t kd_render_option_count(void) {
 }
 
 kd_status kd_render_option_get_info(kd_render_option *out, int32_t index) {
+    KD_CALL(0);
     static const kd_render_option_kind kinds[] = {
         [OPTION_FLAG] = KD_RENDER_OPTION_NAME,     [OPTION_BYTES] = KD_RENDER_OPTION_INTEGER,
         [OPTION_TEXT] = KD_RENDER_OPTION_FILE,     [OPTION_NAME] = KD_RENDER_OPTION_NAME,
@@ -335,6 +337,7 @@ static kd_status find(const option_row **out, const char *name) {
 }
 
 kd_status kd_render_options_set(kd_render_options *options, const char *name, const char *text) {
+    KD_CALL(0);
     const option_row *row = NULL;
     kd_render_options taken;
     KD_REQUIRE(options && name && text, KD_ERROR_USAGE,
@@ -353,6 +356,7 @@ kd_status kd_render_options_set(kd_render_options *options, const char *name, co
 
 kd_status kd_render_options_get(const kd_render_options *options, const char *name, char *text,
                                 size_t bytes) {
+    KD_CALL(0);
     const option_row *row = NULL;
     kd_render_options taken;
     KD_REQUIRE(options && name && text && bytes > 0, KD_ERROR_USAGE,

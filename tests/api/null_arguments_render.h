@@ -43,6 +43,20 @@ CALL(scene_parse) {
     kd_scene_close(made);
     return status;
 }
+CALL(scene_make) {
+    static const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:one\"}]}";
+    const kd_scene_mesh one = {"one", cloud[0], 64, triple, 1, NULL, NULL};
+    const kd_scene_camera camera = {.eye = {0, 0, 9}};
+    const kd_scene_light light = {.emission = {1, 1, 1}};
+    const kd_scene_parts parts = {sizeof parts, text, sizeof text - 1, folder, &one, 1, &camera,
+                                  &light,       1};
+    kd_scene *made = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    const kd_status status = kd_scene_make(ARG(0, &made), ARG(1, &parts), ARG(2, &options));
+    kd_scene_close(made);
+    return status;
+}
 CALL(scene_close) {
     kd_scene *made = NULL;
     if (null != 0) (void)kd_scene_load(&made, scene_path, NULL);

@@ -13,10 +13,10 @@
 
 enum { CLOUD = 300, MANY = 20000, QUERY_COUNT = 6, K_MAX = 300 };
 
-static float cloud[8 * MANY];
-static double cloud_double[8 * MANY];
-static uint64_t stack_ids[8 * MANY];
-static double stack_dist2[8 * MANY];
+static float cloud[9 * MANY];
+static double cloud_double[9 * MANY];
+static uint64_t stack_ids[9 * MANY];
+static double stack_dist2[9 * MANY];
 static uint32_t stack_counts[MANY];
 static uint64_t stack_offsets[MANY + 1];
 
@@ -101,7 +101,8 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
                     continue; /* those dimensions share their code with others */
                 strcpy(query.method, methods[method]);
                 query.norm = norms[norm];
-                for (uint32_t axis = 0; axis < dims; ++axis) query.period[axis] = wraps ? 2 : 0;
+                for (uint32_t axis = 0; axis < dims && axis < 8; ++axis)
+                    query.period[axis] = wraps ? 2 : 0;
                 query_nearest(tree, &query);
                 query_within(tree, &query);
                 if (method == 0) query_self(tree, &query);
@@ -202,11 +203,11 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
 }
 
 static void *points_in_thread(void *unused) {
-    for (uint32_t i = 0; i < 8 * MANY; ++i) {
+    for (uint32_t i = 0; i < 9 * MANY; ++i) {
         cloud_double[i] = fmod(i * 0.6180339887498949 + i * (double)i * 1e-7, 1);
         cloud[i] = (float)cloud_double[i];
     }
-    for (uint32_t dims = 1; dims <= 8; ++dims)
+    for (uint32_t dims = 1; dims <= 9; ++dims)
         for (int scalar = 0; scalar < 2; ++scalar)
             open_and_query("cpu", "auto", dims, (kd_scalar)scalar, (kd_points_split)(dims % 2));
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {

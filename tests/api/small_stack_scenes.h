@@ -197,6 +197,9 @@ static void *files_in_thread(void *unused) {
     const kd_scene_mesh mesh = {"a", corner, 3, NULL, 1, NULL, NULL};
     OK(kd_scene_parse(&scene, text, sizeof text - 1, NULL, &mesh, 1, NULL));
     kd_scene_close(scene);
+    const kd_scene_parts parts = {.struct_size = sizeof parts, .meshes = &mesh, .mesh_count = 1};
+    OK(kd_scene_make(&scene, &parts, NULL));
+    kd_scene_close(scene);
     return unused;
 }
 

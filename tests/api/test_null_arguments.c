@@ -2,6 +2,7 @@
    KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
    has no row here. */
 #include <kandela/clouds.h>
+#include <kandela/control.h>
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
@@ -65,6 +66,28 @@ CALL(clouds_normals) {
     static float normals[64][3];
     return kd_clouds_normals(ARG(0, &array), ARG(1, &array), ARG(2, ids), 1, ARG(3, toward),
                              ARG(4, normals));
+}
+DEFAULTS(call, kd_call)
+CALL(call_set) {
+    kd_call call;
+    kd_call_default(&call);
+    return kd_call_set(ARG(0, &call));
+}
+CALL(log_set) {
+    int context;
+    kd_log_set(NULL, ARG(0, &context), KD_LOG_INFO);
+    return KD_OK;
+}
+CALL(allocator_set) {
+    const kd_allocator none = {sizeof none, NULL, NULL, NULL};
+    assert_int_equal(kd_allocator_set(ARG(0, &none)), KD_ERROR_USAGE); /* trees are open */
+    return KD_OK;
+}
+CALL(clouds_density) {
+    static const double weights[64] = {1};
+    static double log_sums[64];
+    return kd_clouds_density(ARG(0, &array), ARG(1, weights), ARG(2, &array), KD_DENSITY_GAUSSIAN,
+                             0.1, 0, 0, ARG(3, log_sums));
 }
 CALL(triangle_mesh_make) {
     (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
@@ -199,6 +222,12 @@ static const row rows[] = {
     ROW(clouds_cluster, 3, "012"),
     ROW(clouds_downsample, 5, "0234"),
     ROW(clouds_normals, 5, "0124"),
+    ROW(call_default, 1, ""),
+    ROW(call_default_sized, 1, ""),
+    ROW(call_set, 1, ""),
+    ROW(log_set, 1, ""),
+    ROW(allocator_set, 1, ""),
+    ROW(clouds_density, 4, "023"),
     ROW(triangle_mesh_make, 2, ""),
     ROW(triangles_options_default, 1, ""),
     ROW(triangles_options_default_sized, 1, ""),
@@ -247,6 +276,7 @@ static const row rows[] = {
     ROW(render_options_get, 3, "012"),
     ROW(scene_load, 3, "01"),
     ROW(scene_parse, 5, "013"),
+    ROW(scene_make, 3, "01"),
     ROW(scene_close, 1, ""),
     ROW(scene_count, 1, ""),
     ROW(scene_origin, 2, ""),

@@ -48,6 +48,12 @@ static void read_host(const char *text) {
     if (live_host_is_safe(text)) FUZZ_REQUIRE(strspn(text, allowed) == strlen(text));
 }
 
+static void read_number(const char *text) {
+    int64_t value;
+    if (live_number_read(&value, text, -1, 1, 2000))
+        FUZZ_REQUIRE(*text ? value >= 1 && value <= 2000 : value == -1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     live_action action;
     if (count == 0) return 0;
@@ -63,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
             FUZZ_REQUIRE(action < LIVE_ACTIONS);
         break;
     case 3: read_lights(text, count - 1); break;
+    case 5: read_number(text); break;
     default: read_host(text);
     }
     free(text);

@@ -20,7 +20,7 @@ def expected_pairs(x, y, batch_x, batch_y, keep):
 
 
 @pytest.mark.parametrize("scalar", [np.float32, np.float64])
-@pytest.mark.parametrize("dims", [1, 3, 7])
+@pytest.mark.parametrize("dims", [1, 3, 7, 12])
 @pytest.mark.parametrize("clouds", [1, 4])
 def test_bipartite_graphs_equal_brute_force(clouds, dims, scalar):
     x, y = DRAW.integers(0, 64, (150, dims)) / 8, DRAW.integers(0, 64, (70, dims)) / 8

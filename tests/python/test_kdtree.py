@@ -70,7 +70,7 @@ def test_rows_pairs_and_counts_equal_brute_force(r, boxsize, p, points):
     np.testing.assert_array_equal(matrix, np.where(near, d, 0))
 
 
-@pytest.mark.parametrize("dims", [1, 3, 7])
+@pytest.mark.parametrize("dims", [1, 3, 7, 12])
 def test_one_query_a_call_equals_a_batch(dims):
     x, queries = DRAW.random((500, dims)), DRAW.random((50, dims))
     tree = KDTree(x)
@@ -253,3 +253,59 @@ def test_saved_and_pickled_trees_answer_the_same(tmp_path):
         for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
             assert len(other) == len(one)
             np.testing.assert_array_equal(other.nearest(q, 9)[0], one.nearest(q, 9)[0])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "lattice", "equal", "far", "tiny", "one"])
+@pytest.mark.parametrize("dims", [9, 64])
+@pytest.mark.parametrize("scalar", [np.float32, np.float64])
+def test_many_dimensions_equal_brute_force(scalar, dims, kind):
+    x, q = DRAW.random((150, dims)), DRAW.random((20, dims))
+    if kind == "lattice":
+        x, q = np.round(x), np.round(q)
+    scale = 1e-15 if kind == "tiny" else 1
+    x, q = (x[:1], q) if kind == "one" else (np.repeat(x[:1], 90, 0), q) if kind == "equal" else (x, q)
+    x, q = ((one * scale + (1e7 if kind == "far" else 0)).astype(scalar) for one in (x, q))
+    wide = np.zeros((len(x), dims + 3), scalar)
+    wide[:, :dims] = x
+    tree, d = KDTree(wide[:, :dims]), q[:, None].astype(scalar) - x
+    for p in (2, 1, np.inf):
+        parts, sums = d * d if p == 2 else abs(d), np.zeros(d.shape[:2], scalar)
+        for axis in range(dims):  # in the order of the definition
+            sums = np.maximum(sums, parts[..., axis]) if p == np.inf else sums + parts[..., axis]
+        order = np.argsort(sums, axis=1, kind="stable")
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt(sums) if p == 2 else sums
+        k = min(30, len(x))
+        found, ids = tree.query(q, k, p=p)
+        np.testing.assert_array_equal(found.reshape(20, k), np.take_along_axis(lengths, order, 1)[:, :k])
+        np.testing.assert_array_equal(ids.reshape(20, k), order[:, :k])
+        r = float(np.median(lengths))
+        near = sums <= np.square(scalar(r)) if p == 2 else sums <= scalar(r)
+        assert tree.query_ball_point(q, r, p=p, eps=0).tolist() == [np.flatnonzero(row).tolist() for row in near]
+        np.testing.assert_array_equal(tree.query_ball_point(q, r, p=p, return_length=True), near.sum(1))
+        np.testing.assert_array_equal(kandela.KDTree(q).count_neighbors(tree, [r, 2 * r], p=p),
+                                      [(lengths <= r).sum(), (lengths <= 2 * r).sum()])
+    for again in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)):
+        np.testing.assert_array_equal(again.data, x)
+    assert tree.query(q[0])[1] == tree.query(q)[1][0]
+
+
+def test_many_dimensions_against_scipy():
+    x, q = DRAW.random((400, 11)), DRAW.random((20, 11))
+    mine, other = KDTree(x), scipy.spatial.cKDTree(x)
+    np.testing.assert_allclose(mine.query(q, [1, 3], p=3)[0], other.query(q, [1, 3], p=3)[0], rtol=1e-13)
+    assert mine.query_pairs(0.6) == other.query_pairs(0.6)
+    assert mine.query_ball_point(q, 0.7, p=3).tolist() == [sorted(row) for row in other.query_ball_point(q, 0.7, p=3)]
+    many = DRAW.random((2000, 11))  # few queries, on several threads
+    np.testing.assert_array_equal(KDTree(many).query(q[:2], 5)[1], scipy.spatial.cKDTree(many).query(q[:2], 5)[1])
+    for wrong, message in ((x[:, :0], "0 dimensions"), (np.where(x == x[3, 9], np.nan, x), "finite"),
+                           (np.where(x == x[3, 9], np.inf, x), "finite")):
+        with pytest.raises(ValueError, match=message):
+            KDTree(wrong)
+    with pytest.raises(ValueError, match="`boxsize`"):
+        KDTree(x, boxsize=1)
+    np.testing.assert_array_equal(KDTree((x * 9).astype(int)).data, (x * 9).astype(int))
+    with pytest.raises(kandela.UsageError, match="8 dimensions"):
+        kandela.Points(x).insert(x)
+    with pytest.raises(ValueError, match="finite"):
+        mine.query(np.full((1, 11), np.nan))

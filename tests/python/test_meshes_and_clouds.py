@@ -455,6 +455,6 @@ def test_downsampling_matches_definition(dtype):
             kandela.voxel_downsample(cloud, 1)
 
 
-@pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds"])
+@pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds", "density"])
 def test_docstring_examples(name):
     assert doctest.testmod(importlib.import_module("kandela." + name)).failed == 0

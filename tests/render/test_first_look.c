@@ -177,6 +177,34 @@ static void test_vertices_fill_picture(void **state) {
     remove("flat.obj");
 }
 
+/* What stands on a large floor of its own fills the picture, unless the whole scene is to be seen
+   or the large triangles are no floor. */
+static void test_floor_is_not_the_subject(void **state) {
+    (void)state;
+    static const char cone[] = "v 3 0 4\nv 4 0 4\nv 3 0 5\nv 3 1 4\nf 1 3 2\nf 1 2 4\nf 2 3 4\n";
+    static const char *const large[] = {
+        "v -50 -0.1 -50\nv 50 -0.1 -50\nv 50 -0.1 50\nv -50 -0.1 50\nf 5 8 7 6\n", /* a floor */
+        "v -50 -50 3\nv 50 -50 3\nv 50 50 3\nv -50 50 3\nf 5 6 7 8\n",             /* a wall */
+        "v -50 9 -50\nv 50 9 -50\nv 50 9 50\nv -50 9 50\nf 5 8 7 6\n"};            /* a roof */
+    for (int i = 0; i < 3; ++i) {
+        described_scene shown;
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", cone, large[i]);
+        write_text("floor.obj", text);
+        describe(&shown, "floor.obj");
+        camera view = scene_camera(shown.scene);
+        look_camera(&view, shown.scene, 1);
+        const bool near = vec3_length(vec3_sub(view.eye, vec3_make(3, 0, 4))) < 10;
+        if (near != (i == 0))
+            fail_msg("%s: eye at %g %g %g", large[i], (double)view.eye.x, (double)view.eye.y,
+                     (double)view.eye.z);
+        scene_view_from(shown.scene, 7, 1, &view);
+        assert_true(vec3_length(view.eye) > 100);
+        scene_away(&shown);
+    }
+    remove("floor.obj");
+}
+
 /* STL files and terrains over x and y have z up; signs of few triangles have not. */
 static void test_direction_that_is_up(void **state) {
     (void)state;
@@ -335,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_camera_of_reversed_body_is_outside),
         cmocka_unit_test(test_given_camera_is_kept),
         cmocka_unit_test(test_vertices_fill_picture),
+        cmocka_unit_test(test_floor_is_not_the_subject),
         cmocka_unit_test(test_direction_that_is_up),
         cmocka_unit_test(test_dark_picture_is_brightened),
         cmocka_unit_test(test_dark_backdrop_does_not_overexpose_subject),

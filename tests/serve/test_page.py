@@ -21,7 +21,7 @@ import zlib
 from browser import NAME, Browser
 
 SCENE = "scenes/cornell_caustic.json"
-OPTIONS = ["--integrator", "photon", "--width", "160", "--height", "120", "--photons", "20000", "--caustic-photons", "20000",
+OPTIONS = ["--integrator", "photon", "--width", "200", "--height", "140", "--crop", "20,10,180,130", "--photons", "20000", "--caustic-photons", "20000",
            "--spp", "100000", "--threads", "2"]
 
 READ = """(() => {{
@@ -37,7 +37,7 @@ READ = """(() => {{
   return {{ colours: seen.size, covered, mean: sum / Math.max(1, covered) / 3 }};
 }})()"""
 PICTURE = READ.format(part="picture", draw="part.render()")
-SPACE = READ.format(part="space", draw="part.render(part.scene())")
+SPACE = READ.format(part="space", draw="")
 SET = """((id, value) => {{
   const input = document.getElementById(id);
   input.value = value;
@@ -112,6 +112,12 @@ def check_layout(page, width):
     assert not bare, f"controls without a name: {bare}"
 
 
+def space(page):
+    """Returns what the 3-D view shows when all photons are drawn."""
+    page.wait("kandela.space.complete")
+    return page.evaluate(SPACE)
+
+
 def stage(page):
     return page.evaluate("(() => { const box = document.getElementById('stage').getBoundingClientRect();"
                          "return [box.left, box.top, box.width, box.height]; })()")
@@ -143,13 +149,14 @@ def check_camera(page, owner):
     before = state(owner)
     x, y, width, height = stage(page)
     page.drag(x + 0.5 * width, y + 0.5 * height, x + 0.6 * width, y + 0.45 * height)
-    after = wait_state(owner, lambda now: now["camera"] != before["camera"] and now["generation"] > before["generation"], "a drag moves the camera")
+    wait_state(owner, lambda now: now["camera"] != before["camera"] and now["generation"] > before["generation"], "a drag moves the camera")
     page.wait("kandela.sender.idle")
     page.evaluate("[...document.querySelectorAll('button')].find(item => item.textContent === 'Undo').click()")
     wait_state(owner, lambda now: all(abs(a - b) < 1e-4 for a, b in zip(now["camera"]["eye"], before["camera"]["eye"])), "undo returns")
     page.wait("kandela.sender.idle")
+    last = state(owner)["generation"]
     page.mouse("mouseWheel", x + 0.5 * width, y + 0.5 * height, deltaX=0, deltaY=-100, button="none", buttons=0)
-    wait_state(owner, lambda now: now["generation"] > after["generation"] + 1, "the wheel moves the camera")
+    wait_state(owner, lambda now: now["generation"] > last, "the wheel moves the camera")
     page.wait("kandela.sender.idle")
     for key, code in (("ArrowLeft", "ArrowLeft"), ("w", "KeyW")):
         last = state(owner)["generation"]
@@ -158,16 +165,31 @@ def check_camera(page, owner):
         page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
         wait_state(owner, lambda now, last=last: now["generation"] > last, f"the key {key} moves the camera")
         page.wait("kandela.sender.idle")
-    for count in (1, 2):
-        page.mouse("mousePressed", x + 0.5 * width, y + 0.9 * height, clickCount=count)
-        page.mouse("mouseReleased", x + 0.5 * width, y + 0.9 * height, clickCount=count, buttons=0)
-    page.wait("kandela.rig.pivot && kandela.rig.pivot[1] < 0.1")  # the floor
+    def double_click():
+        for count in (1, 2):
+            page.mouse("mousePressed", x + 0.5 * width, y + 0.9 * height, clickCount=count)
+            page.mouse("mouseReleased", x + 0.5 * width, y + 0.9 * height, clickCount=count, buttons=0)
+        time.sleep(1)
+        return page.evaluate("Boolean(kandela.rig.pivot) && kandela.rig.pivot[1] < 0.1")  # the floor
+
+    assert any(double_click() for _ in range(60)), "a double click sets the centre of motion"  # refused while a picture is prepared
+
+
+PROJECTED = """(() => {
+  const { matrix: m } = kandela.space.view(kandela.spaceScene()), p = kandela.inspected.position, { width, height } = kandela.picture.canvas;
+  const [x, y, w] = [0, 1, 3].map(row => m[row] * p[0] + m[4 + row] * p[1] + m[8 + row] * p[2] + m[12 + row]), place = kandela.picture.place();
+  return [(0.5 + 0.5 * x / w) * width - place.left - (kandela.selected[0] + 0.5) * place.scale,
+          (0.5 - 0.5 * y / w) * height - place.top - (kandela.selected[1] + 0.5) * place.scale];
+})()"""
 
 
 def check_pixel(page):
     x, y, width, height = stage(page)
     page.click(x + 0.5 * width, y + 0.8 * height)
     page.wait("kandela.inspected && kandela.inspected.position")
+    page.evaluate("kandela.setMode('overlay')")
+    apart = page.evaluate(PROJECTED)
+    assert max(map(abs, apart)) < 0.5, f"the overlay is {apart} screen pixels beside the picture"
     page.evaluate("document.getElementById('follow-ray').click()")
     page.wait("kandela.space.walk.nodes.length > 1 && kandela.mode === 'overlay'")
 
@@ -177,22 +199,81 @@ def check_photons(page, owner):
     page.evaluate("document.querySelector('input[value=overlay]').click()")
     page.wait("kandela.space.photons.count > 1000")
     page.evaluate("document.querySelector('input[value=space]').click()")
-    page.wait(f"{SPACE}.covered > 500")
-    seen = [page.evaluate(SPACE)]
+    seen = [space(page)]
     page.evaluate(SET.format(id="point-size", value="6"))
-    seen.append(page.evaluate(SPACE))
-    assert seen[1]["covered"] > 1.2 * seen[0]["covered"], seen
+    seen.append(space(page))
+    assert seen[0]["covered"] > 500 and seen[1]["covered"] > 1.2 * seen[0]["covered"], seen
     for colouring in range(1, 4):
         page.evaluate(SET.format(id="colouring", value=str(colouring)))
-        assert page.evaluate(SPACE)["covered"] > 500
+        assert space(page)["covered"] > 500
     page.evaluate(SET.format(id="photon-limit", value="7"))  # e^7
     page.wait("kandela.space.photons.count < 2500")
-    page.evaluate("document.getElementById('show-boxes').click()")
-    page.wait("kandela.space.boxes.count > 1")
+    # while the camera moves, the first photons alone are drawn, always the same ones; then all
+    counts = page.evaluate("""(() => {
+      const { space } = kandela;
+      space.batch = { moving: 300, resting: 500 };
+      space.movedAt = performance.now();
+      space.version++;
+      space.frame();
+      return [space.drawn, space.photons.count];
+    })()""")
+    assert 0 < counts[0] <= 300 and counts[0] == -(-counts[1] // 2 ** next(k for k in range(20) if -(-counts[1] // 2 ** k) <= 300)), counts
+    page.evaluate("new Promise(resolve => setTimeout(() => { kandela.space.draw(); resolve(); }, 250))")
+    page.wait("kandela.space.complete && kandela.space.drawn === kandela.space.photons.count")
     before = page.evaluate("kandela.freeRig.camera.eye")
     x, y, width, height = stage(page)
     page.drag(x + 0.5 * width, y + 0.5 * height, x + 0.6 * width, y + 0.5 * height)
     assert page.evaluate("kandela.freeRig.camera.eye") != before, "the 3-D view has a camera of its own"
+
+
+def check_light_paths(page):
+    """Light paths as lines; a click on a photon in the 3-D view marks its own."""
+    page.evaluate("document.getElementById('show-flights').click()")
+    page.wait("kandela.space.flights.length > 50")
+    page.evaluate("kandela.setMode('space'); document.getElementById('show-photons').click()")
+    many = space(page)["covered"]
+    page.evaluate(SET.format(id="flight-bounces", value="0"))
+    assert space(page)["covered"] < many, "fewer bounces draw fewer lines"
+    page.evaluate("document.getElementById('show-flights').click(); document.getElementById('show-photons').click()")
+    x, y, photon = page.evaluate("""(() => {
+      const { space } = kandela, { matrix: m } = space.view(space.scene()), box = space.canvas.getBoundingClientRect();
+      const values = new Float32Array(space.photonsBytes.buffer), p = values.subarray(0, 3);
+      const [x, y, w] = [0, 1, 3].map(row => m[row] * p[0] + m[4 + row] * p[1] + m[8 + row] * p[2] + m[12 + row]);
+      return [box.left + (0.5 + 0.5 * x / w) * box.width, box.top + (0.5 - 0.5 * y / w) * box.height, space.pick(
+        (0.5 + 0.5 * x / w) * space.canvas.width, (0.5 - 0.5 * y / w) * space.canvas.height)];
+    })()""")
+    page.click(x, y)
+    page.wait("kandela.space.chosen")
+    chosen = page.evaluate("kandela.space.chosen")
+    ends = [point["position"] for point in chosen["points"] if point["stored"]]
+    assert any(max(abs(a - b) for a, b in zip(end, photon["position"])) < 1e-4 for end in ends) and chosen["points"][0]["kind"] == 0, (chosen, photon)
+
+
+def check_trees(page):
+    """Boxes of both trees, planes of that of photons, the nodes of a point, and the costs."""
+    page.evaluate("document.getElementById('show-boxes').click()")
+    page.wait("kandela.space.boxes.count > 1")
+    page.wait("document.querySelectorAll('.chart .column').length > 20")
+    shares = page.evaluate("[...document.querySelectorAll('.chart .column title')].map(item => item.textContent).filter(text => text.startsWith('Level')).map(text => parseFloat(text.split(':')[1].replace('−', '-')))")
+    assert abs(sum(shares) - 100) < 1, shares
+    page.evaluate(SET.format(id="tree", value="global"))
+    page.evaluate(SET.format(id="tree-level", value="3"))
+    page.wait("kandela.space.boxes.count === 16")  # eight boxes and their planes
+    page.evaluate("kandela.setMode('overlay'); document.getElementById('follow-ray').click()")
+    page.wait("kandela.space.walk.nodes.length > 3")
+    nodes, point = page.evaluate("[kandela.space.walk.nodes, kandela.inspected.position]")
+    assert nodes[-1]["leaf"] and all(a["points"] > b["points"] for a, b in zip(nodes, nodes[1:])), nodes
+    page.evaluate(SET.format(id="tree", value=""))
+    page.evaluate("document.getElementById('show-boxes').click()")
+
+
+def check_disc(page):
+    """The disc of the density estimate follows the mouse."""
+    x, y, width, height = stage(page)
+    page.mouse("mouseMoved", x + 0.4 * width, y + 0.85 * height, button="none", buttons=0)
+    page.wait("document.getElementById('readout').textContent.includes('disc of radius')")
+    seen = page.evaluate("kandela.space.disc")
+    assert seen["radius"] > 0 and len(seen["photons"]) > 5, seen
 
 
 def check_settings(page, owner):
@@ -298,6 +379,9 @@ def check(program, owner, viewer, folder):
         wide.evaluate("document.querySelector('input[value=picture]').click()")
         check_pixel(wide)
         look(wide, "overlay")
+        check_disc(wide)
+        check_trees(wide)
+        check_light_paths(wide)
         check_comparison(wide)
         check_flip(wide, program)
         check_layout(wide, 1280)

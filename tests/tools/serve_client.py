@@ -5,102 +5,13 @@ Clients of the live view (test_serve.sh): starts PROGRAM and checks its answers.
 
 import json
 import math
-import re
-import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
-PROGRAM, SCENE = sys.argv[1:]
-SMALL = ["--resolution", "48x32", "--spp", "4", "--threads", "2", "--look", "plain", "--device", "cpu"]
-PATIENCE = 120  # seconds, for slow machines
-
-
-class Session:
-    """A running program with a live view."""
-
-    def __init__(self, *arguments):
-        self.program = subprocess.Popen([PROGRAM, *arguments, "--serve=0", "--quiet"], stdout=subprocess.PIPE, text=True)
-        line = self.program.stdout.readline()
-        found = re.match(r"live view: http://127\.0\.0\.1:(\d+)/\?token=(\w{32}) \(viewers: http.*token=(\w{32})\)$", line)
-        assert found, line
-        self.port, (self.owner, self.viewer) = int(found.group(1)), found.groups()[1:]
-
-    def ask(self, path, body=None, token=None, method=None, **headers):
-        """Return the status and the content of an answer."""
-        headers["X-Kandela-Token"] = self.owner if token is None else token
-        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as answer:
-            return answer.code, answer.read()
-
-    def get(self, path):
-        status, content = self.ask(path)
-        assert status == 200, (path, status, content)
-        return content
-
-    def state(self):
-        return json.loads(self.get("/api/state"))
-
-    def post(self, path, body):
-        """Change something, and wait for the picture that it begins."""
-        before = self.state()["generation"]
-        status, content = self.ask(path, body)
-        assert status == 200, (path, status, content)
-        return self.wait(lambda state: state["generation"] > before and state["status"] == "done")
-
-    def wait(self, condition):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            state = self.state()
-            if condition(state):
-                return state
-            time.sleep(0.02)
-        raise AssertionError(f"still {state['status']} at {state['spp']} samples per pixel")
-
-    def picture(self, channel="beauty", scale=1):
-        content = self.get(f"/api/picture?channel={channel}&scale={scale}")
-        width, height, components, _ = struct.unpack_from("<4I", content)
-        values = struct.unpack_from(f"<{width * height * components}e", content, 16)
-        assert len(content) == 16 + 2 * len(values)
-        return width, height, components, values
-
-    def end(self):
-        self.program.send_signal(signal.SIGINT)
-        return self.program.wait(timeout=PATIENCE)
-
-
-def render(*arguments, scene=SCENE):
-    """Return the size and the values of a picture that is rendered without a live view."""
-    subprocess.run([PROGRAM, "render", scene, *SMALL, *arguments, "-o", "direct.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    with open("direct.pfm", "rb") as file:
-        content = file.read()
-    kind, size, scale = content.split(b"\n", 3)[:3]
-    assert kind == b"PF" and float(scale) < 0
-    width, height = map(int, size.split())
-    values = struct.unpack(f"<{3 * width * height}f", content[-12 * width * height :])
-    rows = [values[3 * width * y : 3 * width * (y + 1)] for y in range(height)]
-    return width, height, [value for row in reversed(rows) for value in row]
-
-
-def half(value):
-    return struct.unpack("<e", struct.pack("<e", value))[0]
-
-
-def check_same(session, *arguments, scene=SCENE):
-    width, height, values = render(*arguments, scene=scene)
-    seen = session.picture()
-    assert seen[:3] == (width, height, 3)
-    assert seen[3] == tuple(map(half, values)), "the picture is that of kandela render"
-    return seen[3]
+from serve_session import PATIENCE, PROGRAM, SCENE, SMALL, Session, check_same, half, render
 
 
 def check_access(session):
@@ -362,6 +273,27 @@ def check_slow_strangers(session):
         one.close()
 
 
+def check_floods(session):
+    """Floods of connections without a token from another address, and of viewers' events, do not keep the owner out."""
+    calm = socket.create_connection(("127.0.0.1", session.port))
+    events = f"GET /api/events?token={session.viewer} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    viewers = []
+    for _ in range(200):
+        viewers.append(socket.create_connection(("127.0.0.1", session.port)))
+        viewers[-1].settimeout(PATIENCE)
+        viewers[-1].sendall(events)
+        assert viewers[-1].recv(15) == b"HTTP/1.1 200 OK"
+    strangers = [socket.create_connection(("127.0.0.1", session.port), source_address=("127.0.0.2", 0)) for _ in range(200)]
+    with calm:
+        calm.settimeout(PATIENCE)
+        calm.sendall(f"GET /api/state?token={session.owner} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert calm.recv(15) == b"HTTP/1.1 200 OK", "a connection that was there before the flood"
+    for _ in range(5):
+        assert session.ask("/api/state")[0] == 200
+    for one in viewers + strangers:
+        one.close()
+
+
 def check_render():
     """kandela render --serve writes the same file, whatever clients do, and ends."""
     picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
@@ -395,6 +327,36 @@ def check_save():
     assert session.end() == 0
 
 
+def check_reference():
+    """A reference is shown as it was read, to the size of the picture; only the owner has pictures denoised."""
+    width, height, values = render()
+    session = Session("serve", SCENE, *SMALL, "--reference", "direct.pfm")
+    try:
+        state = session.wait(lambda state: state["status"] == "done")
+        assert state["channels"][-1] == "reference" and state["denoise"] == {"available": True, "on": False, "picture": 0}
+        assert session.picture("reference") == (width, height, 3, tuple(map(half, values)))
+        assert session.ask("/api/picture?channel=denoised")[0] == 503
+        assert session.ask("/api/control", {"action": "denoise"}, token=session.viewer)[0] == 403
+        assert session.ask("/api/control", {"action": "denoise"})[0] == 200
+        state = session.wait(lambda state: state["denoise"]["picture"] == state["picture"])
+        assert state["denoise"]["on"] and "denoised" in state["channels"]
+        values, denoised = session.picture()[3], session.picture("denoised")[3]
+        means = [sum(values[c::3]) / (width * height) for c in range(3)]
+        assert all(math.isclose(a, b, rel_tol=2e-3) for a, b in zip(means, denoised)), "as the denoiser of tests makes it"
+        before = session.picture()[3]
+        session.post("/api/camera", {"fov": 50})
+        session.wait(lambda state: state["denoise"]["picture"] == state["picture"])
+        assert session.picture()[3] != before
+        assert session.ask("/api/control", {"action": "raw"})[0] == 200 and not session.state()["denoise"]["on"]
+        state = session.post("/api/settings", {"width": 24})
+        assert "reference" not in state["channels"] and session.ask("/api/picture?channel=reference")[0] == 409
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+    session = Session("serve", SCENE, *SMALL, "--width", "24", "--reference", "direct.pfm")
+    assert session.program.wait(timeout=PATIENCE) == 3, "another size"
+
+
 def main():
     session = Session("serve", SCENE, *SMALL)
     try:
@@ -406,10 +368,12 @@ def main():
         check_control(session)
         check_bad_clients(session)
         check_slow_strangers(session)
+        check_floods(session)
         assert session.end() == 0
     finally:
         session.program.kill()
     check_save()
+    check_reference()
     check_motion()
     check_crop()
     check_memory()

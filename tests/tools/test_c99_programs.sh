@@ -20,6 +20,12 @@ for header in "$source"/include/kandela/*.h; do
     name=$(basename "$header")
     printf '#include <kandela/%s>\nint main(void) { return 0; }\n' "$name" > "$work/header.c"
     compile "$work/header.c" "$work/header"
+    # The example of the first comment.
+    awk '/^       #include/ { on = 1 }
+         on && !/^(       |$)/ { exit }
+         on { end = sub(/ *\*\/.*/, ""); print; if (end) exit }' "$header" > "$work/example.c"
+    grep -q '<kandela/' "$work/example.c"
+    ${CC:-gcc} -std=c99 -Wall -Wextra -pedantic -Werror -I "$source/include" -c "$work/example.c" -o "$work/example.o"
 done
 for program in points triangles; do
     compile "$source/tests/c99/$program.c" "$work/$program"

@@ -15,6 +15,10 @@ expect_exit 2 "$program" serve box.obj -o box.png --save-every 1
 expect_says err "unknown option --save-every"
 expect_exit 2 "$program" serve box.obj -o box.png --resume
 expect_says err "unknown option --resume"
+expect_exit 2 "$program" render box.obj --reference box.png
+expect_says err "--reference needs --serve"
+expect_exit 3 "$program" serve box.obj --reference absent.exr
+expect_says err "absent.exr"
 KANDELA_SERVE=$PWD/absent.so expect_exit 5 "$program" serve box.obj
 expect_says err "cannot load the plug-in of the live view"
 
@@ -25,6 +29,8 @@ if ! ls "$(dirname "$program")"/../lib/kandela-serve.so >/dev/null 2>&1; then
     ((expect_failures == 0)) || expect_done
     echo "skipped: built without libmicrohttpd" && exit 77
 fi
+export KANDELA_OIDN="$(dirname "$program")/../tests/fake_denoiser.so"
 set -m # without job control a script's children ignore SIGINT
 expect_exit 0 python3 "$source_folder/tests/tools/serve_client.py" "$program" box.obj
+expect_exit 0 python3 "$source_folder/tests/tools/serve_light.py" "$program" box.obj
 expect_done

@@ -6,34 +6,11 @@
          that intersects the tree's box is traced through all nodes on it. */
 #ifndef KD_TOOLS_LAB_TREE_LEVELS_H
 #define KD_TOOLS_LAB_TREE_LEVELS_H
-#include "accel/tree/tritree.h"
+#include "accel/tree/levels.h"
 #include "core/status.h"
-
-enum { TREE_LEVELS = 64, LEAF_SIZES = 17 };
-
-typedef struct tree_level {
-    uint64_t nodes, leaves, empty_leaves, references;
-    double expected;              /* predicted nodes per line: sum of A(node)/A(root) */
-    double inner_cost, leaf_cost; /* parts of the tree's SAH cost */
-    double intersected;           /* nodes per line, mean over the random lines */
-} tree_level;
-
-typedef struct tree_levels {
-    tree_level levels[TREE_LEVELS];  /* the last includes deeper levels */
-    uint32_t count;                  /* levels that have nodes */
-    uint64_t leaf_sizes[LEAF_SIZES]; /* numbers of leaves with 0, 1, ... triangles; the last
-                                        includes larger leaves */
-    uint64_t lines;                  /* lines that intersect the box */
-    /* per ray along the same lines, up to the hit */
-    double nodes_read, leaves_read, triangles_tested;
-} tree_levels;
 
 /* `lines`: number of random lines that intersect the box. */
 void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines);
-
-/* The cells of all nodes down to a level, parents first. */
-typedef void (*tree_visitor)(void *context, uint32_t node, uint32_t level, box3 box);
-void tree_visit(const tritree *tree, uint32_t max_level, tree_visitor visit, void *context);
 
 /* Writes by suffix: .ply (boxes as edges, coloured by level) and .dot (graph), both down to
    `max_level`; .json (all levels). Adds the scene's origin, three numbers, to positions. Returns

@@ -53,8 +53,7 @@ typedef struct rendering {
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
     live_session *live; /* the live view; NULL: none */
-    bool serves;        /* has a live view */
-    bool stays;         /* until interrupted: kandela serve */
+    bool serves, stays; /* has a live view; until interrupted: kandela serve */
     ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
     maps_choice choice; /* how the photons are distributed among ranks */
     file_bundle bundle; /* all input files, sent from rank 0 to the others */
@@ -100,7 +99,7 @@ static kd_status check_frames(rendering *work) {
     KD_REQUIRE(!work->serves || (!is_sequence(work) && !several), KD_ERROR_USAGE,
                "the live view shows one picture by one device: omit --frames, mpirun and lists of "
                "devices");
-    KD_TRY(live_check(work->values.serve));
+    KD_TRY(live_check(work->values.serve, work->values.reference, work->serves));
     return KD_OK;
 }
 
@@ -407,6 +406,7 @@ static kd_status render_sequence(rendering *work, const option_line *line,
 static kd_status serve(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     const live_request request = {.address = work->values.serve,
+                                  .reference = work->values.reference,
                                   .name = work->path,
                                   .options = &work->values.render,
                                   .max_memory = work->values.max_memory,

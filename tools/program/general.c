@@ -50,6 +50,7 @@ static bool is_repeated(const char *message) {
 
 static void print_log(void *context, log_level level, const char *message) {
     (void)context;
+    if (level == LOG_ERROR) return; /* the command reports the failure of its call */
     if (requested.quiet || (level == LOG_DETAIL && !requested.verbose)) return;
     if (level != LOG_DETAIL && is_repeated(message)) return;
     wipe();

@@ -45,6 +45,8 @@ static const option_row output_rows[] = {
     {OPTION_ROW(render_values, "serve", OPTION_TEXT, serve), .argument = "ADDRESS:PORT",
      .optional = true, .initial_help = "127.0.0.1:7410",
      .help = "show the rendering in a browser while it runs, on a page at this address"},
+    {OPTION_ROW(render_values, "reference", OPTION_TEXT, reference), .argument = "FILE",
+     .help = "a picture that the live view compares with: EXR, PFM and other formats"},
     {.name = NULL}};
 
 static const option_row scene_rows[] = {
@@ -116,7 +118,8 @@ static const option_row memory_rows[] = {
 
 const option_group render_groups[] = {GROUPS(NULL)};
 /* The others are for pictures that are written without being asked for. */
-const option_group serve_groups[] = {GROUPS("output,quick,progress,display-server,serve")};
+const option_group serve_groups[] = {
+    GROUPS("output,quick,progress,display-server,serve,reference")};
 
 const help_pair render_examples[] = {
     {"kandela render bunny.obj",

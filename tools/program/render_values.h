@@ -29,11 +29,12 @@ typedef struct render_values {
     const char *camera_name; /* camera of the scene's file; NULL: its first camera */
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
-    const char *serve;       /* address and port of the live view; NULL: the default */
-    int32_t progress;        /* progress_mode */
-    int32_t side;            /* scene_side_name; 0: the camera of the scene */
-    int32_t instances;       /* render_instancing */
-    int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
+    /* of the live view: address and port, NULL: the default; a picture to compare with */
+    const char *serve, *reference;
+    int32_t progress;  /* progress_mode */
+    int32_t side;      /* scene_side_name; 0: the camera of the scene */
+    int32_t instances; /* render_instancing */
+    int32_t frames[2]; /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: unlimited */
     double save_seconds; /* 0: do not save during rendering */

@@ -1,9 +1,11 @@
 /* Opening and closing of the live view, and the loop that renders a picture after the other. */
 #include "tools/program/serve/live.h"
 #include "core/files/file.h"
+#include "core/image_processing/develop.h"
 #include "core/memory.h"
 #include "core/system/process.h"
 #include "render/api/plan.h"
+#include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/serve/live_session.h"
 #include <stdio.h>
@@ -12,13 +14,14 @@
 
 /* --- the server ------------------------------------------------------------------------------- */
 
-kd_status live_check(const char *address) {
+kd_status live_check(const char *address, const char *reference, bool serves) {
     char host[64];
     int32_t port;
     KD_REQUIRE(!address || live_address_read(host, &port, address), KD_ERROR_USAGE,
                "--serve %.100s: expected ADDRESS:PORT with a numeric address, such as "
                "127.0.0.1:7410 or [::1]:7410",
                address);
+    KD_REQUIRE(!reference || serves, KD_ERROR_USAGE, "--reference needs --serve");
     return KD_OK;
 }
 
@@ -75,12 +78,14 @@ kd_status live_open(live_session **out, const live_request *request) {
     made->request = *request;
     made->shrink = 4;
     made->expected = *request->options;
-    made->handler = (serve_handler){made, live_answer, live_stream_read, live_stream_close};
+    made->handler =
+        (serve_handler){made, live_rank, live_answer, live_stream_read, live_stream_close};
     made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
     atomic_init(&made->attention, false);
     atomic_init(&made->urgent, false);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
+    KD_TRY_GOTO(live_open_reference(made, request->reference));
     KD_TRY_GOTO(load_plugin(made));
     KD_TRY_GOTO(make_token(made, made->owner));
     KD_TRY_GOTO(make_token(made, made->viewer));
@@ -102,9 +107,14 @@ void live_close(live_session *owned) {
     owned->closing = true;
     live_say_changed(owned);
     pthread_mutex_unlock(&owned->lock);
+    if (owned->has_denoiser) pthread_join(owned->denoiser, NULL);
     if (owned->server) owned->calls->close(owned->server);
     render_kept_close(&owned->kept);
+    live_drop_fetched(owned);
     live_drop_picture(owned->beauty);
+    live_drop_picture(owned->reference);
+    live_drop_picture(owned->denoised);
+    image_close(&owned->read);
     pthread_cond_destroy(&owned->changed);
     pthread_mutex_destroy(&owned->lock);
     if (owned->plugin) plugin_close(owned->plugin);
@@ -167,10 +177,12 @@ static void preview(live_session *live, const render_keeping *keeping, job_contr
     alone.comm = keeping->comm;
     alone.kept = keeping->kept;
     kd_status status = fit(live, &options);
+    live->kept.maps.rough = true;
     if (status == KD_OK) status = render_run_kept(&result, live->scene, &options, &alone, job);
     if (status == KD_OK) live_show_preview(live, &result);
     status_clear();
     if (status == KD_OK || status == KD_INTERRUPTED) render_close(&result);
+    live->kept.maps.rough = false;
     const double seconds = timing_now() - start;
     if (seconds > 1.5 * PREVIEW_SECONDS && live->shrink < SHRINK_MAX) live->shrink *= 1.5;
     if (seconds < 0.4 * PREVIEW_SECONDS && live->shrink > SHRINK_MIN) live->shrink /= 1.25;
@@ -216,6 +228,8 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     live->state.error[0] = '\0';
     live->state.error_count = 0;
     live->previewing = true;
+    live_drop_picture(live->denoised);
+    live->denoised = NULL;
     live_say_changed(live);
     pthread_mutex_unlock(&live->lock);
     if (moved) {
@@ -223,6 +237,10 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
         live_camera_apply(ends, &to, scene_origin(live->scene));
         scene_set_cameras(live->scene, &ends[0], &ends[1]);
     }
+    live_drop_fetched(live);
+    const integrator *method = integrator_find(live->options.integrator);
+    if (method && integrator_maps(method, &live->options) == 0) kept_maps_drop(&live->kept.maps);
+    live_place_reference(live);
     live->began = timing_now();
     live->looked = 0;
     *status = scale_lights(live, &lights);
@@ -288,8 +306,11 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
                       kd_render_options *options, const render_keeping *keeping, job_control *job) {
     render_keeping viewed = *keeping;
     bool again = true;
-    kd_status status = KD_OK;
+    kd_status status = live_check_reference(live, options);
+    KD_TRY(status);
     viewed.watch = &live->watch;
+    /* photon maps are not part of what is planned for a limit of memory */
+    live->kept.keeps_maps = live->request.max_memory == 0;
     viewed.kept = scene_moves(scene) ? NULL : &live->kept;
     memset(out, 0, sizeof *out);
     pthread_mutex_lock(&live->lock);
@@ -297,6 +318,8 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
     live->options = live->expected = *options;
     live->job = job;
     live->rendering = true;
+    live->can_denoise = denoise_check() == KD_OK;
+    status_clear();
     list_lights(live);
     pthread_mutex_unlock(&live->lock);
     while (again) {

@@ -8,8 +8,9 @@
 #include "render/api/render.h"
 
 typedef struct live_request {
-    const char *address; /* "ADDRESS:PORT"; NULL: 127.0.0.1 and LIVE_PORT, or a free port */
-    const char *name;    /* of the scene */
+    const char *address;   /* "ADDRESS:PORT"; NULL: 127.0.0.1 and LIVE_PORT, or a free port */
+    const char *name;      /* of the scene */
+    const char *reference; /* file of a picture to compare with; NULL: none */
     const kd_render_options *options; /* as far as they are known before the scene is loaded */
     uint64_t max_memory;              /* of each picture, in bytes; 0: no limit */
     bool stays;                       /* after the last sample, until interrupted */
@@ -26,8 +27,8 @@ enum { LIVE_PORT = 7410 };
 typedef struct live_session live_session;
 
 /* Returns KD_ERROR_USAGE unless `address` is "ADDRESS:PORT", "ADDRESS", "[ADDRESS]:PORT" or "PORT"
-   with a numeric address. */
-kd_status live_check(const char *address);
+   with a numeric address, and for a reference that no live view shows. */
+kd_status live_check(const char *address, const char *reference, bool serves);
 /* Starts the server. KD_ERROR_DEVICE: the plug-in is missing; KD_ERROR_RUNTIME: it cannot listen on
    the address. *out is NULL after an error. */
 kd_status live_open(live_session **out, const live_request *request);

@@ -16,11 +16,12 @@ static_assert(offsetof(live_picture, values) == offsetof(live_picture, width) + 
               "the header of a picture precedes its values");
 
 enum { PHOTONS_DEFAULT_LIMIT = 200000, PHOTONS_LIMIT = 2000000, SCALE_MAX = 64, BEAT_SECONDS = 15 };
+enum { FLIGHTS_DEFAULT = 100, FLIGHTS_LIMIT = 2000 };
 #define EVENT_INTERVAL 0.1
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static void answer_text(serve_answer *out, unsigned code, const char *type, char *text) {
+void live_answer_text(serve_answer *out, unsigned code, const char *type, char *text) {
     out->code = text ? code : 500;
     out->type = type;
     out->bytes = text ? text : "";
@@ -29,18 +30,11 @@ static void answer_text(serve_answer *out, unsigned code, const char *type, char
     out->owner = text;
 }
 
-static void answer_error(serve_answer *out, unsigned code, const char *message) {
+void live_answer_error(serve_answer *out, unsigned code, const char *message) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "error", message);
-    answer_text(out, code, "application/json", cJSON_PrintUnformatted(root));
+    live_answer_text(out, code, "application/json", cJSON_PrintUnformatted(root));
     cJSON_Delete(root);
-}
-
-static void answer_done(serve_answer *out) {
-    out->code = 200;
-    out->type = "application/json";
-    out->bytes = "{}";
-    out->count = 2;
 }
 
 static void answer_picture(serve_answer *out, live_picture *picture) {
@@ -54,26 +48,24 @@ static void answer_picture(serve_answer *out, live_picture *picture) {
 
 /* --- the picture ------------------------------------------------------------------------------ */
 
-static int64_t number_argument(const serve_request *request, const char *name, int64_t otherwise,
-                               int64_t minimum, int64_t maximum) {
+/* Reads an argument into *out; refuses the request if it is not in the range. */
+static bool take_number(int64_t *out, const serve_request *request, serve_answer *answer,
+                        const char *name, int64_t otherwise, int64_t minimum, int64_t maximum) {
+    char message[96];
     const char *text = request->argument(request->connection, name);
-    char *end = NULL;
-    if (!text || !*text) return otherwise;
-    const long long value = strtoll(text, &end, 10);
-    return *end || value < minimum || value > maximum ? -1 : value;
+    if (live_number_read(out, text, otherwise, minimum, maximum)) return true;
+    snprintf(message, sizeof message, "%s: expected a whole number from %lld to %lld", name,
+             (long long)minimum, (long long)maximum);
+    live_answer_error(answer, 400, message);
+    return false;
 }
 
 /* Every `scale`-th pixel of every `scale`-th row. Drops `from`. */
 static live_picture *reduced(live_picture *from, uint32_t scale) {
     const uint32_t width = (from->width + scale - 1) / scale,
                    height = (from->height + scale - 1) / scale, components = from->components;
-    const size_t bytes = (size_t)width * height * components * sizeof *from->values;
-    live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
+    live_picture *made = live_picture_open(width, height, components);
     if (made) {
-        atomic_init(&made->holders, 1);
-        made->width = width;
-        made->height = height;
-        made->components = components;
         made->number = from->number;
         for (size_t y = 0; y < height; ++y)
             for (size_t x = 0; x < width; ++x)
@@ -89,7 +81,7 @@ static void answer_query(serve_answer *out, live_session *live, live_query *quer
                          const char *type) {
     live_query_wait(live, query);
     if (query->code != 200) {
-        answer_error(out, query->code, query->error);
+        live_answer_error(out, query->code, query->error);
         return;
     }
     out->code = 200;
@@ -102,22 +94,29 @@ static void answer_query(serve_answer *out, live_session *live, live_query *quer
 
 static void get_picture(live_session *live, const serve_request *request, serve_answer *out) {
     const char *name = request->argument(request->connection, "channel");
-    const int64_t scale = number_argument(request, "scale", 1, 1, SCALE_MAX);
+    int64_t scale;
     int channel = 0;
+    if (!take_number(&scale, request, out, "scale", 1, 1, SCALE_MAX)) return;
     while (name && live_channel_name(channel) && strcmp(name, live_channel_name(channel)) != 0)
         ++channel;
-    if (!live_channel_name(channel) || scale < 0) {
-        answer_error(out, 400,
-                     scale < 0 ? "scale: expected a whole number from 1 to 64"
-                               : "channel: unknown; the state lists all");
+    if (!live_channel_name(channel)) {
+        live_answer_error(out, 400, "channel: unknown; the state lists all");
         return;
     }
-    live_picture *picture = channel == 0 ? live_hold_picture(live) : NULL;
+    live_picture *picture = live_hold_picture(live, channel);
+    if (!picture && channel == LIVE_REFERENCE) {
+        live_answer_error(out, 409, "there is no reference; start with --reference FILE");
+        return;
+    }
+    if (!picture && channel == LIVE_DENOISED) {
+        live_answer_error(out, 503, "no picture is denoised yet; POST /api/control starts that");
+        return;
+    }
     if (!picture) {
         live_query query = {.run = live_query_channel, .x = channel};
         live_query_wait(live, &query);
         if (query.code != 200) {
-            answer_error(out, query.code, query.error);
+            live_answer_error(out, query.code, query.error);
             return;
         }
         picture = (live_picture *)query.bytes;
@@ -126,17 +125,19 @@ static void get_picture(live_session *live, const serve_request *request, serve_
     if (picture)
         answer_picture(out, picture);
     else
-        answer_error(out, 500, "out of memory");
+        live_answer_error(out, 500, "out of memory");
 }
 
 /* --- other GET requests ----------------------------------------------------------------------- */
 
 static void get_at_pixel(live_session *live, const serve_request *request, serve_answer *out,
                          void (*run)(live_query *, struct live_session *, const render_moment *)) {
-    const int64_t x = number_argument(request, "x", -1, 0, 65535),
-                  y = number_argument(request, "y", -1, 0, 65535);
+    int64_t x, y;
+    if (!take_number(&x, request, out, "x", -1, 0, 65535) ||
+        !take_number(&y, request, out, "y", -1, 0, 65535))
+        return;
     if (x < 0 || y < 0) {
-        answer_error(out, 400, "x and y: expected the numbers of a pixel");
+        live_answer_error(out, 400, "x and y: expected the numbers of a pixel");
         return;
     }
     live_query query = {.run = run, .x = (int32_t)x, .y = (int32_t)y};
@@ -151,27 +152,62 @@ static void get_ray(live_session *live, const serve_request *request, serve_answ
     get_at_pixel(live, request, out, live_query_ray);
 }
 
-static void get_photons(live_session *live, const serve_request *request, serve_answer *out) {
+static void take_map(live_query *query, const serve_request *request) {
     const char *map = request->argument(request->connection, "map");
-    const int64_t limit =
-        number_argument(request, "limit", PHOTONS_DEFAULT_LIMIT, 1, PHOTONS_LIMIT);
-    if (limit < 0) {
-        answer_error(out, 400, "limit: expected a whole number from 1 to 2000000");
+    snprintf(query->name, sizeof query->name, "%s", map ? map : "");
+}
+
+static const char binary[] = "application/octet-stream";
+
+static void get_photons(live_session *live, const serve_request *request, serve_answer *out) {
+    live_query query = {.run = live_query_photons};
+    int64_t limit, paths;
+    if (!take_number(&limit, request, out, "limit", PHOTONS_DEFAULT_LIMIT, 1, PHOTONS_LIMIT) ||
+        !take_number(&paths, request, out, "paths", 0, 0, 1))
         return;
-    }
-    live_query query = {.run = live_query_photons, .limit = (uint64_t)limit};
-    snprintf(query.name, sizeof query.name, "%s", map ? map : "");
-    answer_query(out, live, &query, "application/octet-stream");
+    query.limit = (uint64_t)limit;
+    query.paths = paths != 0;
+    take_map(&query, request);
+    answer_query(out, live, &query, binary);
+}
+
+static void get_flights(live_session *live, const serve_request *request, serve_answer *out) {
+    live_query query = {.run = live_query_flights};
+    int64_t count;
+    if (!take_number(&count, request, out, "count", FLIGHTS_DEFAULT, 1, FLIGHTS_LIMIT) ||
+        !take_number(&query.path, request, out, "path", -1, 0, UINT32_MAX))
+        return;
+    query.limit = (uint64_t)count;
+    take_map(&query, request);
+    answer_query(out, live, &query, binary);
 }
 
 static void get_boxes(live_session *live, const serve_request *request, serve_answer *out) {
-    const int64_t level = number_argument(request, "level", 0, 0, 255);
-    if (level < 0) {
-        answer_error(out, 400, "level: expected a whole number from 0 to 255");
+    live_query query = {.run = live_query_boxes};
+    int64_t level;
+    if (!take_number(&level, request, out, "level", 0, 0, 255)) return;
+    query.limit = (uint64_t)level;
+    answer_query(out, live, &query, binary);
+}
+
+static void get_planes(live_session *live, const serve_request *request, serve_answer *out) {
+    live_query query = {.run = live_query_planes};
+    int64_t level, x, y;
+    if (!take_number(&level, request, out, "level", 0, 0, 255) ||
+        !take_number(&x, request, out, "x", -1, 0, 65535) ||
+        !take_number(&y, request, out, "y", -1, 0, 65535))
         return;
-    }
-    live_query query = {.run = live_query_boxes, .limit = (uint64_t)level};
-    answer_query(out, live, &query, "application/octet-stream");
+    query.limit = (uint64_t)level;
+    query.x = y < 0 ? -1 : (int32_t)x;
+    query.y = (int32_t)y;
+    take_map(&query, request);
+    answer_query(out, live, &query, binary);
+}
+
+static void get_tree(live_session *live, const serve_request *request, serve_answer *out) {
+    live_query query = {.run = live_query_tree};
+    (void)request;
+    answer_query(out, live, &query, "application/json");
 }
 
 static void get_page(live_session *live, const serve_request *request, serve_answer *out) {
@@ -189,7 +225,7 @@ static void get_state(live_session *live, const serve_request *request, serve_an
     pthread_mutex_lock(&live->lock);
     char *text = live_state_print(live, is_owner(live, request));
     pthread_mutex_unlock(&live->lock);
-    answer_text(out, 200, "application/json", text);
+    live_answer_text(out, 200, "application/json", text);
 }
 
 static void get_file(live_session *live, const serve_request *request, serve_answer *out) {
@@ -206,13 +242,13 @@ static void get_file(live_session *live, const serve_request *request, serve_ans
         return;
     }
     if (!kind || strcmp(kind, "scene") != 0) {
-        answer_error(out, 400, "kind: expected png, exr or scene");
+        live_answer_error(out, 400, "kind: expected png, exr or scene");
         return;
     }
     pthread_mutex_lock(&live->lock);
     char *text = live_scene_print(live);
     pthread_mutex_unlock(&live->lock);
-    answer_text(out, 200, "application/json", text);
+    live_answer_text(out, 200, "application/json", text);
     out->attachment = "camera.json";
 }
 
@@ -230,7 +266,7 @@ typedef struct event_stream {
 static void get_events(live_session *live, const serve_request *request, serve_answer *out) {
     event_stream *made = (event_stream *)calloc(1, sizeof *made);
     if (!made) {
-        answer_error(out, 500, "out of memory");
+        live_answer_error(out, 500, "out of memory");
         return;
     }
     made->of = live;
@@ -299,105 +335,6 @@ size_t live_stream_read(void *stream, char *out, size_t maximum) {
     return count;
 }
 
-/* --- POST requests ---------------------------------------------------------------------------- */
-
-/* Begins the picture anew, with the lock. A preview is not cancelled, so that pictures appear while
-   changes follow fast. */
-static void restart(live_session *live) {
-    live->restart = true;
-    live->paused = false;
-    if (live->job && !live->previewing) atomic_store(&live->job->cancelled, true);
-    atomic_store(&live->attention, true);
-    live_say_changed(live);
-}
-
-static void answer_read(serve_answer *out, kd_status status) {
-    if (status == KD_OK)
-        answer_done(out);
-    else
-        answer_error(out, status == KD_ERROR_MEMORY ? 500 : 400, kd_last_error());
-    status_clear();
-}
-
-/* Nothing can be changed before the scene is loaded and its camera is known. */
-static bool is_prepared(live_session *live, serve_answer *out) {
-    pthread_mutex_lock(&live->lock);
-    const bool prepared = live->rendering && live->state.picture > 0;
-    pthread_mutex_unlock(&live->lock);
-    if (!prepared) answer_error(out, 503, "the rendering is being prepared; try again later");
-    return prepared;
-}
-
-static void post_camera(live_session *live, const serve_request *request, serve_answer *out) {
-    if (!is_prepared(live, out)) return;
-    pthread_mutex_lock(&live->lock);
-    live_camera camera = live->has_camera ? live->next_camera : live->state.camera;
-    const kd_status status =
-        live_camera_read(&camera, scene_origin(live->scene), request->body, request->body_bytes);
-    if (status == KD_OK) {
-        live->next_camera = live->state.camera = camera;
-        live->has_camera = true;
-        restart(live);
-    }
-    pthread_mutex_unlock(&live->lock);
-    answer_read(out, status);
-}
-
-static void post_settings(live_session *live, const serve_request *request, serve_answer *out) {
-    if (!is_prepared(live, out)) return;
-    pthread_mutex_lock(&live->lock);
-    const kd_status status =
-        live_settings_read(&live->expected, request->body, request->body_bytes);
-    if (status == KD_OK) restart(live);
-    pthread_mutex_unlock(&live->lock);
-    answer_read(out, status);
-}
-
-static void post_lights(live_session *live, const serve_request *request, serve_answer *out) {
-    if (!is_prepared(live, out)) return;
-    pthread_mutex_lock(&live->lock);
-    const kd_status status = live_lights_read(&live->lights, request->body, request->body_bytes);
-    if (status == KD_OK) restart(live);
-    pthread_mutex_unlock(&live->lock);
-    answer_read(out, status);
-}
-
-static void save(live_session *live, serve_answer *out) {
-    live_query query = {.run = live_query_save};
-    if (live->request.file_count == 0) {
-        answer_error(out, 409, "no file was named at the start; start with -o FILE to save");
-        return;
-    }
-    live_query_wait(live, &query);
-    if (query.code != 200) {
-        answer_error(out, query.code, query.error);
-        return;
-    }
-    cJSON *root = cJSON_CreateObject();
-    cJSON_AddItemToObject(root, "files",
-                          cJSON_CreateStringArray(live->request.files, live->request.file_count));
-    answer_text(out, 200, "application/json", cJSON_PrintUnformatted(root));
-    cJSON_Delete(root);
-}
-
-static void post_control(live_session *live, const serve_request *request, serve_answer *out) {
-    live_action action = LIVE_ACTIONS;
-    const kd_status status = live_action_read(&action, request->body, request->body_bytes);
-    if (status == KD_OK && action == LIVE_SAVE) {
-        save(live, out);
-        return;
-    }
-    pthread_mutex_lock(&live->lock);
-    if (action == LIVE_PAUSE || action == LIVE_RESUME) {
-        live->paused = action == LIVE_PAUSE;
-        atomic_store(&live->urgent, true);
-        live_say_changed(live);
-    }
-    if (action == LIVE_RESTART) restart(live);
-    pthread_mutex_unlock(&live->lock);
-    answer_read(out, status);
-}
-
 /* --- routes ----------------------------------------------------------------------------------- */
 
 typedef struct route {
@@ -415,11 +352,14 @@ static const route routes[] = {
     {"/api/photons", get_photons, NULL},
     {"/api/boxes", get_boxes, NULL},
     {"/api/ray", get_ray, NULL},
+    {"/api/flights", get_flights, NULL},
+    {"/api/planes", get_planes, NULL},
+    {"/api/tree", get_tree, NULL},
     {"/api/file", get_file, NULL},
-    {"/api/camera", NULL, post_camera},
-    {"/api/settings", NULL, post_settings},
-    {"/api/lights", NULL, post_lights},
-    {"/api/control", NULL, post_control},
+    {"/api/camera", NULL, live_post_camera},
+    {"/api/settings", NULL, live_post_settings},
+    {"/api/lights", NULL, live_post_lights},
+    {"/api/control", NULL, live_post_control},
 };
 
 /* Takes the same time wherever the tokens differ. */
@@ -446,19 +386,28 @@ static bool is_own_origin(const serve_request *request) {
 static void refuse(live_session *live, const serve_request *request, serve_answer *out) {
     (void)live;
     const bool host = request->host && live_host_is_safe(request->host);
-    answer_error(out, 403,
-                 !host                     ? "the host must be a numeric address or localhost"
-                 : !is_own_origin(request) ? "the request comes from another site"
-                                           : "the token is wrong; open the address that kandela "
-                                             "printed");
+    live_answer_error(out, 403,
+                      !host ? "the host must be a numeric address or localhost"
+                      : !is_own_origin(request)
+                          ? "the request comes from another site"
+                          : "the token is wrong; open the address that kandela "
+                            "printed");
+}
+
+serve_rank live_rank(void *context, const serve_request *request) {
+    const live_session *of = (const live_session *)context;
+    if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request))
+        return SERVE_STRANGER;
+    return is_owner(of, request)                      ? SERVE_OWNER
+           : token_equals(of->viewer, request->token) ? SERVE_VIEWER
+                                                      : SERVE_STRANGER;
 }
 
 void live_answer(void *context, const serve_request *request, serve_answer *out) {
     live_session *of = (live_session *)context;
-    const bool owner = is_owner(of, request);
-    const bool allowed = owner || token_equals(of->viewer, request->token);
-    if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request) ||
-        !allowed) {
+    const serve_rank rank = live_rank(of, request);
+    const bool owner = rank == SERVE_OWNER;
+    if (rank == SERVE_STRANGER) {
         refuse(of, request, out);
         return;
     }
@@ -467,13 +416,13 @@ void live_answer(void *context, const serve_request *request, serve_answer *out)
         if (strcmp(request->path, routes[i].path) == 0) found = &routes[i];
     const bool posts = strcmp(request->method, "POST") == 0;
     if (!found)
-        answer_error(out, 404, "there is nothing at this address");
+        live_answer_error(out, 404, "there is nothing at this address");
     else if (!posts && strcmp(request->method, "GET") != 0)
-        answer_error(out, 405, "expected GET or POST");
+        live_answer_error(out, 405, "expected GET or POST");
     else if (posts && !owner)
-        answer_error(out, 403, "viewers may not change the rendering; only its owner may");
+        live_answer_error(out, 403, "viewers may not change the rendering; only its owner may");
     else if (posts ? !found->post : !found->get)
-        answer_error(out, 405, posts ? "expected GET" : "expected POST");
+        live_answer_error(out, 405, posts ? "expected GET" : "expected POST");
     else {
         pthread_mutex_lock(&of->lock);
         live_note_client(of);

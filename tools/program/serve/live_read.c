@@ -4,6 +4,7 @@
 #include "scenes/mesh/origin.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,7 +228,8 @@ done:
 }
 
 kd_status live_action_read(live_action *action, const char *text, size_t bytes) {
-    static const char *const names[LIVE_ACTIONS] = {"pause", "resume", "restart", "save"};
+    static const char *const names[LIVE_ACTIONS] = {"pause", "resume",  "restart",
+                                                    "save",  "denoise", "raw"};
     cJSON *root = NULL;
     KD_TRY(parse(&root, text, bytes));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "action");
@@ -236,9 +238,22 @@ kd_status live_action_read(live_action *action, const char *text, size_t bytes) 
         if (strcmp(item->valuestring, names[i]) == 0) found = i;
     cJSON_Delete(root);
     KD_REQUIRE(found < LIVE_ACTIONS, KD_ERROR_INPUT,
-               "`action`: expected \"pause\", \"resume\", \"restart\" or \"save\"");
+               "`action`: expected pause, resume, restart, save, denoise or raw");
     *action = (live_action)found;
     return KD_OK;
+}
+
+bool live_number_read(int64_t *out, const char *text, int64_t otherwise, int64_t minimum,
+                      int64_t maximum) {
+    char *end = NULL;
+    *out = otherwise;
+    if (!text || !*text) return true;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || value < minimum || value > maximum)
+        return false;
+    *out = value;
+    return true;
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */

@@ -42,9 +42,16 @@ typedef enum live_action {
     LIVE_RESUME,
     LIVE_RESTART,
     LIVE_SAVE,
+    LIVE_DENOISE, /* pictures from now on */
+    LIVE_RAW,     /* no longer */
     LIVE_ACTIONS
 } live_action;
 kd_status live_action_read(live_action *action, const char *text, size_t bytes);
+
+/* Reads a whole number from `minimum` to `maximum`, which are not negative; `otherwise` if there is
+   no text. Returns false for anything else. */
+bool live_number_read(int64_t *out, const char *text, int64_t otherwise, int64_t minimum,
+                      int64_t maximum);
 
 /* Returns the option after `row` that the page shows as a setting, or the first one for NULL; NULL
    at the end. */

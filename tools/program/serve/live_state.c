@@ -99,7 +99,17 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     add_figures(root, "stages", "seconds", state->stages, state->stage_count);
     add_figures(root, "ledger", "share", state->ledger, state->ledger_count);
-    add_figures(root, "photon_maps", "count", state->maps, state->map_count);
+    cJSON *maps = cJSON_AddArrayToObject(root, "photon_maps");
+    for (int i = 0; i < state->map_count; ++i) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", state->maps[i].name);
+        cJSON_AddNumberToObject(object, "count", (double)state->maps[i].count);
+        cJSON_AddNumberToObject(object, "levels", state->maps[i].levels);
+        cJSON_AddBoolToObject(object, "flights", state->maps[i].flights);
+        cJSON_AddItemToArray(maps, object);
+    }
+    cJSON_AddStringToObject(root, "light_groups",
+                            "rendering"); /* a scale begins the picture anew */
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();
@@ -110,7 +120,12 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     cJSON *channels = cJSON_AddArrayToObject(root, "channels");
     for (int i = 0; live_channel_name(i); ++i)
-        cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
+        if ((i != LIVE_REFERENCE || live->reference) && (i != LIVE_DENOISED || live->denoised))
+            cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
+    cJSON *denoise = cJSON_AddObjectToObject(root, "denoise");
+    cJSON_AddBoolToObject(denoise, "available", live->can_denoise);
+    cJSON_AddBoolToObject(denoise, "on", live->denoises);
+    cJSON_AddNumberToObject(denoise, "picture", live->denoised ? live->denoised->number : 0);
 }
 
 /* The part of the picture that is rendered, from its left and upper edge: [0, 0, width, height] is

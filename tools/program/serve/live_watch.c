@@ -1,7 +1,6 @@
 /* The thread that renders: takes pictures of the film, answers queries, pauses. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "photon/maps/photon_map.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
@@ -14,7 +13,7 @@
 
 /* Pictures take at most 1/COST_SHARE of the time; a client counts as there for ACTIVE_SECONDS after
    a request. */
-enum { COST_SHARE = 100, ACTIVE_SECONDS = 10, ROWS_GRAIN = 8, QUERY_SECONDS = 20 };
+enum { COST_SHARE = 100, ACTIVE_SECONDS = 10, QUERY_SECONDS = 20 };
 /* Queries take at most 1/QUERY_SHARE of the time, but none waits longer than QUIET_MAX for others.
  */
 enum { QUERY_SHARE = 50 };
@@ -25,145 +24,9 @@ enum { QUERY_SHARE = 50 };
 #define INTERVAL_SHARE 0.15 /* of the time since the picture began */
 #define WAIT_SECONDS 0.1    /* between looks at what no thread announces */
 
-/* --- pictures --------------------------------------------------------------------------------- */
-
-/* Rounds to the nearest half float, ties to even. */
-static uint16_t half_of(float value) {
-    const uint32_t bits = float_bits(value), sign = bits >> 16 & 0x8000u;
-    const uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
-    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) { /* subnormal: adding 0.5 leaves the rounded bits at the end */
-        const float shifted = float_from_bits(magnitude) + 0.5f;
-        return (uint16_t)(sign | (float_bits(shifted) - float_bits(0.5f)));
-    }
-    const uint32_t odd = magnitude >> 13 & 1u;
-    return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
-}
-
-enum { BEAUTY, ALBEDO, NORMAL, DEPTH, NOISE, SAMPLES, CHANNELS };
-
-const char *live_channel_name(int channel) {
-    static const char *const names[] = {"beauty", "albedo", "normal", "depth", "noise", "samples"};
-    return channel < CHANNELS ? names[channel] : NULL;
-}
-
-/* Standard error of the mean radiance, all channels together. */
-static float noise_of(const film_pixel *pixel) {
-    const double n = (double)pixel->samples;
-    double mean2 = 0;
-    if (pixel->samples < 2) return 0;
-    for (int c = 0; c < 3; ++c) mean2 += pixel->radiance[c] / n * (pixel->radiance[c] / n);
-    const double variance = (pixel->squares / n - mean2) / (n - 1);
-    return variance > 0 ? (float)sqrt(variance) : 0;
-}
-
-static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
-    const double samples = pixel->samples ? (double)pixel->samples : 1;
-    const float hits = (float)pixel->hits;
-    const vec3 normal =
-        vec3_normalize(vec3_make(pixel->normal[0], pixel->normal[1], pixel->normal[2]));
-    for (int c = 0; c < 3; ++c)
-        out[c] = channel == BEAUTY   ? (float)(pixel->radiance[c] / samples)
-                 : channel == ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
-                                     : vec3_axis(normal, c);
-    if (channel == DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
-    if (channel == NOISE) out[0] = noise_of(pixel);
-    if (channel == SAMPLES) out[0] = (float)pixel->samples;
-}
-
-typedef struct resolving {
-    const struct film *film;
-    live_picture *to;
-    const live_picture *before; /* shown where there is no sample yet; may be NULL */
-    int channel;
-} resolving;
-
-static void resolve_pixel(const resolving *work, int64_t x, int64_t y) {
-    const live_picture *before = work->before;
-    const int64_t width = work->film->width, height = work->film->height;
-    const film_pixel *pixel = work->film->pixels + y * width + x;
-    uint16_t *to = work->to->values + (y * width + x) * work->to->components;
-    if (before && pixel->samples == 0) {
-        const int64_t at = y * before->height / height * before->width + x * before->width / width;
-        memcpy(to, before->values + 3 * at, 3 * sizeof *to);
-        return;
-    }
-    float values[3];
-    pixel_values(values, pixel, work->channel);
-    for (uint32_t c = 0; c < work->to->components; ++c) to[c] = half_of(values[c]);
-}
-
-static void resolve_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const resolving *work = (const resolving *)context;
-    (void)thread;
-    for (int64_t y = begin; y < end; ++y)
-        for (int64_t x = 0; x < work->film->width; ++x) resolve_pixel(work, x, y);
-}
-
-static live_picture *picture_open(uint32_t width, uint32_t height, uint32_t components) {
-    const size_t bytes = (size_t)width * height * components * sizeof(uint16_t);
-    live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
-    if (!made) return NULL;
-    atomic_init(&made->holders, 1);
-    made->width = width;
-    made->height = height;
-    made->components = components;
-    made->number = 0;
-    return made;
-}
-
-live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before) {
-    const film *film = now->film;
-    const uint32_t components = channel < DEPTH ? 3 : 1;
-    live_picture *made = picture_open((uint32_t)film->width, (uint32_t)film->height, components);
-    if (!made) return NULL;
-    resolving work = {film, made, channel == BEAUTY ? before : NULL, channel};
-    parallel_for(film->height, ROWS_GRAIN, resolve_rows, &work);
-    return made;
-}
-
-void live_drop_picture(void *picture) {
-    live_picture *dropped = (live_picture *)picture;
-    if (dropped && atomic_fetch_sub(&dropped->holders, 1) == 1) free(dropped);
-}
-
-live_picture *live_hold_picture(live_session *live) {
-    pthread_mutex_lock(&live->lock);
-    live_picture *held = live->beauty;
-    if (held) atomic_fetch_add(&held->holders, 1);
-    pthread_mutex_unlock(&live->lock);
-    return held;
-}
-
 void live_say_changed(live_session *live) {
     ++live->version;
     pthread_cond_broadcast(&live->changed);
-}
-
-/* Replaces the picture, with the lock. */
-static void put_picture(live_session *live, live_picture *made) {
-    if (!made) return; /* without memory the old one stays */
-    made->number = ++live->state.picture;
-    live_drop_picture(live->beauty);
-    live->beauty = made;
-}
-
-void live_show_preview(live_session *live, const render_result *result) {
-    const image *from = &result->picture;
-    const float *planes[3] = {image_plane(from, "R"), image_plane(from, "G"),
-                              image_plane(from, "B")};
-    if (!planes[0] || !planes[1] || !planes[2]) return;
-    live_picture *made = picture_open((uint32_t)from->width, (uint32_t)from->height, 3);
-    for (int64_t i = 0; made && i < (int64_t)from->width * from->height; ++i)
-        for (int c = 0; c < 3; ++c) made->values[3 * i + c] = half_of(planes[c][i]);
-    pthread_mutex_lock(&live->lock);
-    put_picture(live, made);
-    live->state.samples = 0;
-    if (!live->has_camera)
-        live->state.camera = live_camera_of(&result->view, scene_origin(live->scene));
-    live_say_changed(live);
-    pthread_mutex_unlock(&live->lock);
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */
@@ -184,18 +47,6 @@ static void note_error(live_state *state, const film *film, uint32_t samples) {
     ++state->error_count;
 }
 
-static void note_maps(live_state *state, const frame *frame) {
-    const photon_maps *maps =
-        frame->integrator->current_maps ? frame->integrator->current_maps(frame) : NULL;
-    state->map_count = 0;
-    if (!maps) return;
-    const photon_map *list[] = {&maps->global, &maps->caustic, &maps->media};
-    for (int i = 0; i < PHOTON_LISTS; ++i)
-        if (list[i]->count)
-            add_figure(state->maps, &state->map_count, LIVE_MAPS, photon_list_names[i],
-                       (double)list[i]->count);
-}
-
 static void note_figures(live_state *state, const render_moment *now) {
     const frame *frame = now->frame;
     const frame_statistics *from = &frame->statistics;
@@ -212,7 +63,7 @@ static void note_figures(live_state *state, const render_moment *now) {
         add_figure(list, count, LIVE_LEDGER, "escaped", from->watts_escaped / all);
         add_figure(list, count, LIVE_LEDGER, "ended", from->watts_ended / all);
     }
-    note_maps(state, frame);
+    state->map_count = live_list_maps(state->maps, frame);
 }
 
 static uint32_t levels_of(const tritree_view *tree, int32_t depth) {
@@ -234,8 +85,7 @@ static void note_state(live_session *live, const render_moment *now, uint32_t sa
         origin_to_world(at, scene->origin, ends[i]);
         memcpy(state->bounds + 3 * i, at, sizeof at);
     }
-    state->tree_levels =
-        frame->device_frame ? 0 : levels_of(&scene->tree, (int32_t)now->out->tree.depth);
+    state->tree_levels = levels_of(&scene->tree, (int32_t)now->out->tree.depth);
     snprintf(state->device, sizeof state->device, "%s", frame->device_frame ? "cuda" : "cpu");
     note_figures(state, now);
     note_error(state, now->film, samples);
@@ -276,9 +126,9 @@ static void take_picture(live_session *live, const render_moment *now) {
     /* only this thread replaces the picture; one of an earlier camera does not fill gaps */
     const live_picture *before = live->beauty;
     pthread_mutex_unlock(&live->lock);
-    live_picture *made = live_resolve(now, BEAUTY, before);
+    live_picture *made = live_resolve(now, LIVE_BEAUTY, before);
     pthread_mutex_lock(&live->lock);
-    put_picture(live, made);
+    live_put_picture(live, made);
     if (view_count > 0) memcpy(live->state.views, views, sizeof views);
     if (view_count > 0) live->state.view_count = view_count;
     note_state(live, now, samples);
@@ -420,6 +270,7 @@ void live_finished(void *context, const render_moment *now) {
     live_session *of = (live_session *)context;
     const frame *frame = now->frame;
     const uint32_t samples = film_min_samples(now->film);
+    live_drop_fetched(of); /* the next slice of the exposure has others */
     const bool over = frame->on_target || frame_is_over(frame, samples) || frame->film_cut ||
                       samples >= (uint32_t)integrator_samples(frame->integrator, frame->options);
     atomic_store(&of->attention, false);

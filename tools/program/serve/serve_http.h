@@ -9,15 +9,24 @@
 
 /* name of the plug-in's symbol, a serve_calls, and the version of this interface */
 #define SERVE_SYMBOL "kandela_serve_calls"
-enum { SERVE_VERSION = 1 };
+enum { SERVE_VERSION = 2 };
 
 enum {
-    SERVE_BODY_MAX = 1 << 16,    /* bytes of a request's body */
-    SERVE_CONNECTIONS_MAX = 128, /* at a time; further ones are closed */
-    SERVE_STRANGERS_MAX = 64,    /* of these without a token; a further one closes the oldest */
-    SERVE_IDLE_SECONDS = 30,     /* after which a silent connection is closed */
-    SERVE_REASON = 256,          /* bytes of a message */
-    SERVE_FOLDER = 64            /* bytes of a temporary directory's path */
+    SERVE_BODY_MAX = 1 << 16, /* bytes of a request's body */
+    SERVE_IDLE_SECONDS = 30,  /* after which a silent connection is closed */
+    SERVE_REASON = 256,       /* bytes of a message */
+    SERVE_FOLDER = 64         /* bytes of a temporary directory's path */
+};
+
+/* Who sends requests on a connection; a stranger has sent no token. */
+typedef enum serve_rank { SERVE_STRANGER, SERVE_VIEWER, SERVE_OWNER, SERVE_RANKS } serve_rank;
+
+/* Connections of each rank at a time. While closed ones end, a few more exist. */
+enum {
+    SERVE_STRANGERS_MAX = 64,
+    SERVE_VIEWERS_MAX = 160,
+    SERVE_OWNERS_MAX = 32,
+    SERVE_CONNECTIONS_MAX = SERVE_STRANGERS_MAX + SERVE_VIEWERS_MAX + SERVE_OWNERS_MAX + 64
 };
 
 typedef struct serve_request {
@@ -44,6 +53,7 @@ typedef struct serve_answer {
 /* What the program does. Called by the threads of connections. */
 typedef struct serve_handler {
     void *context;
+    serve_rank (*rank)(void *context, const serve_request *request);
     void (*answer)(void *context, const serve_request *request, serve_answer *out);
     /* Waits for the next events of a stream and writes at most `maximum` bytes of them. Returns
        their number; 0 ends the stream. */
@@ -63,6 +73,8 @@ typedef struct serve_calls {
        again. */
     bool (*folder_open)(char path[SERVE_FOLDER]);
     void (*folder_close)(const char *path);
+    /* Gives the calling thread, and those that it starts, the lowest priority. */
+    void (*yield_to_others)(void);
 } serve_calls;
 
 #endif

@@ -10,13 +10,18 @@ const live = {
   listeners: { state: [], connection: [] },
   on(name, listener) { this.listeners[name].push(listener); },
   emit(name) { for (const listener of this.listeners[name]) listener(this.state); },
-  get owner() { return Boolean(this.state && this.state.owner); },
+  get owner() { return Boolean(this.state && this.state.owner && this.connected); },
 };
 
 async function request(path, options = {}) {
   const headers = { "X-Kandela-Token": token };
   if (options.body) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, { ...options, headers, cache: "no-store" });
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store" });
+  } catch { /* browsers' messages differ, and name no reason */
+    throw new Error("The renderer does not answer; it may have ended.");
+  }
   if (response.ok) return response;
   let message = `The server answered ${response.status}.`;
   try {

@@ -11,12 +11,11 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/* Rows of name, bar and text. `rows` are [name, value, text]; the longest bar fills the width. */
-function showBars(box, rows) {
-  const most = Math.max(...rows.map(row => row[1]), 1e-30);
+/* Rows of name, bar and text. `rows` are [name, value, text]; a bar of the value `most` fills the width. */
+function showBars(box, rows, most = Math.max(...rows.map(row => row[1]), 1e-30)) {
   box.replaceChildren(...rows.flatMap(([name, value, text]) => {
     const track = element("span", { role: "presentation" }), bar = element("div", { className: "bar" });
-    bar.style.width = `${Math.max(0, 100 * value / most)}%`;
+    bar.style.width = `${Math.max(0, Math.min(100, 100 * value / most))}%`;
     track.append(bar);
     return [element("span", { textContent: name }), track, element("span", { textContent: text })];
   }));
@@ -29,9 +28,41 @@ const svgElement = (tag, attributes, text) => {
   return made;
 };
 
-/* Draws y over x, both on logarithmic axes with a label at each decade or at the ends. */
-function showCurve(svg, points, label) {
-  const width = 320, height = 150, left = 44, right = 10, top = 8, bottom = 22;
+/* Draws columns: `rows` are [name, value, title]; the title shows when the mouse rests on a column. */
+function showColumns(svg, rows, { x, label }) {
+  const width = 320, height = 130, left = 44, right = 4, top = 10, bottom = 32, most = Math.max(...rows.map(row => row[1]), 1e-30);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", label);
+  const step = (width - left - right) / rows.length, at = value => height - bottom - value / most * (height - top - bottom);
+  const every = Math.ceil(rows.length / 10);
+  svg.replaceChildren(...[0, most / 2, most].flatMap(value => [svgElement("line", { x1: left, x2: width - right, y1: at(value), y2: at(value) }),
+    svgElement("text", { x: left - 6, y: at(value) + 4, "text-anchor": "end" }, formatNumber(+value.toPrecision(2)))]));
+  rows.forEach(([name, value, title], i) => {
+    const bar = svgElement("rect", { class: "column", x: left + (i + 0.12) * step, width: 0.76 * step, y: at(value), height: Math.max(0, height - bottom - at(value)) });
+    bar.append(svgElement("title", {}, title));
+    svg.append(bar);
+    if (i % every === 0) svg.append(svgElement("text", { x: left + (i + 0.5) * step, y: height - bottom + 13, "text-anchor": "middle" }, String(name)));
+  });
+  svg.append(svgElement("text", { x: left + (width - left - right) / 2, y: height - 4, "text-anchor": "middle" }, x));
+}
+
+/* A table with titles over its columns; cells are texts or elements. */
+function table(titles, rows) {
+  return element("table", {}, element("thead", {}, element("tr", {}, ...titles.map(text => element("th", { textContent: text, scope: "col" })))),
+    element("tbody", {}, ...rows.map(cells => element("tr", {}, ...cells.map(cell => element("td", {}, cell instanceof Node ? cell : String(cell)))))));
+}
+
+/* A table of names and values; rows without a value are left out. */
+function factTable(rows) {
+  return element("table", {}, element("tbody", {}, ...rows.filter(([, value]) => !["", "–", null, undefined].includes(value)).map(([title, value]) =>
+    element("tr", {}, element("th", { textContent: title, scope: "row" }), element("td", {}, value instanceof Node ? value : String(value))))));
+}
+
+/* Draws y over x, both on logarithmic axes with a label at each decade or at the ends, and a dashed line
+   at the target if it is above 0. */
+function showCurve(svg, points, { label, x: titleX, target = 0, text = formatNumber }) {
+  const width = 320, height = 160, left = 44, right = 10, top = 10, bottom = 34;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", label);
@@ -46,15 +77,18 @@ function showCurve(svg, points, label) {
     const ticks = decades.length >= 2 ? decades.filter((k, i) => i % Math.ceil(decades.length / 4) === 0) : [low, high];
     return { at: value => from + (Math.log10(value) - low) / (high - low) * (to - from), ticks: ticks.map(k => 10 ** k) };
   };
-  const x = axis(used.map(point => point[0]), left, width - right), y = axis(used.map(point => point[1]), height - bottom, top);
+  const x = axis(used.map(point => point[0]), left, width - right), y = axis([...used.map(point => point[1]), ...(target > 0 ? [target] : [])], height - bottom, top);
   for (const value of y.ticks) {
     svg.append(svgElement("line", { x1: left, x2: width - right, y1: y.at(value), y2: y.at(value) }),
-      svgElement("text", { x: left - 6, y: y.at(value) + 4, "text-anchor": "end" }, formatNumber(+value.toPrecision(2))));
+      svgElement("text", { x: left - 6, y: y.at(value) + 4, "text-anchor": "end" }, text(+value.toPrecision(2))));
   }
   x.ticks.forEach((value, i) => svg.append(svgElement("text",
-    { x: x.at(value), y: height - 6, "text-anchor": i === 0 ? "start" : i === x.ticks.length - 1 ? "end" : "middle" },
+    { x: x.at(value), y: height - bottom + 13, "text-anchor": i === 0 ? "start" : i === x.ticks.length - 1 ? "end" : "middle" },
     formatNumber(+value.toPrecision(2)))));
-  svg.append(svgElement("line", { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
+  svg.append(svgElement("line", { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
+    svgElement("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, titleX));
+  if (target > 0) svg.append(svgElement("line", { class: "target", x1: left, x2: width - right, y1: y.at(target), y2: y.at(target) }),
+    svgElement("text", { x: width - right, y: y.at(target) - 4, "text-anchor": "end" }, "target"));
   svg.append(svgElement("path", { class: "curve", d: used.map(([a, b], i) => `${i ? "L" : "M"}${x.at(a).toFixed(1)} ${y.at(b).toFixed(1)}`).join("") }));
   const [lastX, lastY] = used[used.length - 1];
   svg.append(svgElement("circle", { cx: x.at(lastX), cy: y.at(lastY), r: 2.5 }));
@@ -147,6 +181,8 @@ function check(label, checked, changed, id = "") {
   input.addEventListener("change", () => changed(input.checked));
   return { box: element("label", { className: "check" }, input, element("span", { textContent: label })), input };
 }
+
+const plural = (count, one, many = `${one}s`) => `${formatNumber(count)} ${count === 1 ? one : many}`;
 
 function button(text, action, owner = false) {
   const made = element("button", { type: "button", textContent: text });

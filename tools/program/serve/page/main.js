@@ -9,7 +9,9 @@ const helpRows = [
   ["Arrow keys; with Shift", "orbit; pan"], ["+ and −", "dolly"],
   ["W A S D, Q E; with Shift", "fly forwards, left, back, right, down, up; faster"],
   ["Ctrl + Z, Ctrl + Y", "undo and redo camera moves"], ["1 to 9", "named views"], ["R", "first camera"], ["H", "show all"],
-  ["F", "focus at the clicked pixel"], ["V", "next view: picture, overlay, 3-D"], ["Z; 0", "zoom 1:1; fit"], ["P", "pause and resume"], ["?", "this list"],
+  ["F", "focus at the clicked pixel"], ["V", "next view: picture, overlay, 3-D"], ["Z; 0", "zoom 1:1; fit"], ["P", "pause and resume"],
+  ["C", "compare: A alone, A beside B"], ["N", "denoise"], ["G", "photons on and off"], ["L", "light paths on and off"], ["B", "boxes of the tree on and off"],
+  ["?", "this list"],
 ];
 
 class App {
@@ -18,7 +20,7 @@ class App {
     this.freeCamera = true;
     this.selected = this.inspected = null;
     this.picture = new Picture(document.getElementById("picture"));
-    this.space = new Space(document.getElementById("space"));
+    this.space = new Space(document.getElementById("space"), /swiftshader|llvmpipe|software/i.test(this.picture.gl.getParameter(this.picture.gl.RENDERER)));
     this.sender = new Sender("/api/camera", 200);
     this.sent = 0;
     this.rig = new Rig(camera => this.cameraMoved(camera));
@@ -35,6 +37,7 @@ class App {
     settingsPanel(this);
     lightsPanel(this);
     photonsPanel(this);
+    flightsPanel(this);
     treesPanel(this);
     pixelPanel(this);
     comparePanel(this);
@@ -43,7 +46,10 @@ class App {
     this.picture.afterDraw.push(() => this.afterPicture());
     this.wire();
     live.on("state", state => this.stateChanged(state));
-    live.on("connection", () => this.showStatus());
+    live.on("connection", () => {
+      this.showStatus();
+      this.applyRights();
+    });
     openEvents();
   }
 
@@ -62,7 +68,8 @@ class App {
   spaceScene() {
     const bounds = live.state && live.state.bounds, over = this.mode === "overlay" ? this.picture.place() : null;
     const free = this.mode === "space" && this.freeCamera;
-    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: this.picture.size,
+    const { full, crop } = this.picture;
+    return { camera: free ? this.freeRig.camera : this.rig.camera, bounds, other: free ? this.rig.camera : null, over, size: full, crop,
       hides: this.sender.idle && live.state && this.space.depthGeneration === live.state.generation };
   }
 
@@ -112,15 +119,26 @@ class App {
     if (this.generation !== undefined && this.generation !== state.generation) {
       this.clearPixel();
       this.clearWalk();
+      if (this.space.chosen) this.clearFlight();
     }
     this.generation = state.generation;
+    this.stage.style.setProperty("--tall", this.picture.size[1] / this.picture.size[0]); /* narrow windows fit the stage to the picture */
     this.applyRights();
-    if (state.picture !== this.shownNumber && !document.hidden) this.refreshPicture();
+    if (this.outdated && !document.hidden) this.refreshPicture();
+  }
+
+  /* True if the server has a newer picture of the channel that is shown. */
+  get outdated() {
+    const { state } = live, { channel } = this.picture.display;
+    if (channel === "reference") return this.shownChannel !== channel;
+    const number = channel === "denoised" ? (state.denoise || {}).picture : state.picture;
+    return Boolean(number) && (number !== this.shownNumber || channel !== this.shownChannel);
   }
 
   showStatus() {
     const { state } = live, box = document.getElementById("status"), passes = document.getElementById("passes");
     const dead = !live.connected;
+    document.getElementById("lost").hidden = !dead || !state;
     box.classList.toggle("error", Boolean(state && (dead || state.status === "failed")));
     if (!state) {
       box.textContent = dead ? "Connecting to the renderer" : "Connected";
@@ -129,8 +147,8 @@ class App {
     const names = { rendering: "Rendering", paused: "Paused", done: "Done", failed: "Failed" };
     const parts = [`${names[state.status] || state.status}${state.error ? `: ${state.error}` : ""}`,
       state.pass === state.spp ? "" : `pass ${formatNumber(state.pass)}${state.passes ? ` of ${formatNumber(state.passes)}` : ""}`,
-      `${formatNumber(state.spp)}${state.pass === state.spp && state.passes ? ` of ${formatNumber(state.passes)}` : ""} samples per pixel`, `${formatNumber(state.seconds)} s`, state.integrator, state.device];
-    box.textContent = dead ? "No connection to the renderer; trying again" : parts.filter(Boolean).join(", ");
+      `${formatNumber(state.spp)}${state.pass === state.spp && state.passes ? ` of ${formatNumber(state.passes)}` : ""} samples per pixel`, formatSeconds(state.seconds), state.integrator, state.device];
+    box.textContent = dead ? "No connection to the renderer" : parts.filter(Boolean).join(", ");
     passes.max = state.passes || 1;
     passes.value = state.passes ? state.pass : state.status === "done" ? 1 : 0;
     const pause = document.getElementById("pause");
@@ -144,12 +162,12 @@ class App {
   applyRights() {
     const { state } = live;
     if (!state) return;
-    for (const control of document.querySelectorAll("[data-owner]")) control.disabled = !state.owner;
+    for (const control of document.querySelectorAll("[data-owner]")) control.disabled = !live.owner;
     for (const id of ["pause", "restart", "save"]) document.getElementById(id).hidden = !state.owner;
     const tool = document.getElementById("tool"); /* a viewer moves the picture, and in 3-D the own camera */
     tool.disabled = !state.owner && this.mode !== "space";
     tool.value = tool.disabled ? "picture" : this.navigation.tool;
-    document.getElementById("pause").disabled = !state.owner || state.status === "failed" || state.status === "done";
+    document.getElementById("pause").disabled = !live.owner || state.status === "failed" || state.status === "done";
     this.showCamera();
   }
 
@@ -159,6 +177,7 @@ class App {
     const buffer = await getBinary(`/api/picture?channel=${encodeURIComponent(channel)}&scale=1`);
     const image = Picture.decode(buffer, channel);
     this.shownNumber = image.number;
+    this.shownChannel = channel;
     if (channel === this.picture.display.channel) {
       this.picture.image = image;
       this.pictureCame();
@@ -168,7 +187,7 @@ class App {
     if (this.mode === "overlay") this.space.draw();
     /* leave the network and the renderer as much time as the picture took, and at least 50 ms */
     await new Promise(resolve => setTimeout(resolve, Math.max(50, performance.now() - begun)));
-    if (live.state && live.state.picture !== this.shownNumber && channel === this.picture.display.channel) this.refreshPicture();
+    if (live.state && this.outdated) this.refreshPicture();
   }
 
   afterPicture() {
@@ -195,6 +214,8 @@ class App {
       this.photonsDetails.open = true;
       this.refreshPhotons(true);
     }
+    if (changed) document.getElementById("readout").textContent = mode === "space" ? "Drag to turn the view; click a photon to see where it came from."
+      : "Point at the picture to read its values; click to inspect a pixel.";
     this.picture.draw();
     this.space.draw();
     this.applyRights();
@@ -217,15 +238,34 @@ class App {
     const kept = this.picture.comparing && this.picture.valueAt(x, y, this.picture.kept);
     if (kept) parts.push(`B: ${kept.map(formatNumber).join(", ")}`);
     readout.textContent = parts.join("; ");
+    this.hoverPixel([x, y]);
+  }
+
+  tellDisc(x, y, { radius, photons }) {
+    const readout = document.getElementById("readout");
+    if (readout.textContent.startsWith(`x ${x}, y ${y}:`)) readout.textContent += `; disc of radius ${formatNumber(radius)} m with ${plural(photons.length, "photon")}`;
   }
 
   select(event) {
-    if (this.mode === "space" || !this.picture.image) return;
+    if (this.mode === "space") {
+      this.selectPhoton(event);
+      return;
+    }
+    if (!this.picture.image) return;
     this.hover(event);
     const [x, y] = this.picture.locate(event), [width, height] = this.picture.size;
     if (x < 0 || y < 0 || x >= width || y >= height) return;
     clearTimeout(this.selecting); /* a double click is not two inspections */
     this.selecting = setTimeout(() => this.inspect(x, y), 250);
+  }
+
+  selectPhoton(event) {
+    const { space } = this, box = space.canvas.getBoundingClientRect(), ratio = space.canvas.width / box.width;
+    const photon = space.pick((event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio);
+    if (!photon) return;
+    document.getElementById("readout").textContent =
+      `Photon, ${mapTitle(mapNames[photon.map])}: ${plural(photon.bounce, "bounce")}, ${formatVector(photon.power)} W, at ${formatVector(photon.position)} m`;
+    this.showPhotonPath({ ...photon, map: mapNames[photon.map] });
   }
 
   async focusEvent(event) {
@@ -258,19 +298,20 @@ class App {
   }
 
   key(event) {
-    const view = /^[1-9]$/.test(event.key) && this.views()[Number(event.key) - 1];
-    const modes = ["picture", "overlay", "space"];
-    if (view && live.owner) this.rig.jump(cameraDecode(view.camera));
-    else if (event.key === "0") this.picture.fit();
-    else if (event.key === "?") document.getElementById("help").showModal();
-    else if (event.key.toLowerCase() === "v") this.setMode(modes[(modes.indexOf(this.mode) + 1) % 3]);
-    else if (event.key.toLowerCase() === "z") this.picture.zoom(1);
-    else if (event.key.toLowerCase() === "h") this.showAll();
-    else if (event.key.toLowerCase() === "r" && live.owner) this.resetCamera();
-    else if (event.key.toLowerCase() === "p" && live.owner) this.control(live.state.status === "paused" ? "resume" : "pause");
-    else if (event.key.toLowerCase() === "f" && this.inspected) this.focusAt(this.inspected.position);
-    else return false;
-    return true;
+    const view = /^[1-9]$/.test(event.key) && this.views()[Number(event.key) - 1], { owner } = live, modes = ["picture", "overlay", "space"];
+    if (view) {
+      if (owner) this.rig.jump(cameraDecode(view.camera));
+      return true;
+    }
+    const click = id => document.getElementById(id).click();
+    const action = {
+      0: () => this.picture.fit(), "?": () => document.getElementById("help").showModal(), v: () => this.setMode(modes[(modes.indexOf(this.mode) + 1) % 3]),
+      z: () => this.picture.zoom(1), h: () => this.showAll(), r: () => owner && this.resetCamera(), p: () => click("pause"),
+      f: () => this.inspected && this.focusAt(this.inspected.position), c: () => this.toggleComparison(), n: () => click("denoise"),
+      g: () => click("show-photons"), l: () => click("show-flights"), b: () => click("show-boxes"),
+    }[event.key.toLowerCase()];
+    if (action) action();
+    return Boolean(action);
   }
 
   async control(action) {
@@ -288,6 +329,7 @@ class App {
     on("pause", () => this.control(live.state && live.state.status === "paused" ? "resume" : "pause"));
     on("restart", () => this.control("restart"));
     on("save", () => this.control("save"));
+    this.stage.addEventListener("pointerleave", () => this.hoverPixel(null));
     on("keys", () => document.getElementById("help").showModal());
     on("zoom-in", () => picture.zoom(picture.place().scale * 1.5));
     on("zoom-out", () => picture.zoom(picture.place().scale / 1.5));
@@ -296,7 +338,7 @@ class App {
     on("tool", event => { this.navigation.tool = event.target.value; }, "change");
     for (const input of document.querySelectorAll("input[name='mode']")) input.addEventListener("change", () => this.setMode(input.value));
     document.addEventListener("visibilitychange", () => {
-      if (!document.hidden && live.state && live.state.picture !== this.shownNumber) this.refreshPicture();
+      if (!document.hidden && live.state && this.outdated) this.refreshPicture();
     });
     document.getElementById("help-table").append(element("tbody", {}, ...helpRows.map(([keys, text]) =>
       element("tr", {}, element("th", { textContent: keys, scope: "row" }), element("td", { textContent: text })))));

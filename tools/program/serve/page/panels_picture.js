@@ -1,16 +1,27 @@
 /* Panels of the picture: display, comparison, camera. */
 "use strict";
 
-const channelTitles = { beauty: "Radiance", depth: "Depth [m]", albedo: "Albedo", normal: "Normal" };
+const channelTitles = { beauty: "radiance [W/(sr m²)]", denoised: "denoised radiance [W/(sr m²)]", reference: "reference [W/(sr m²)]", depth: "depth [m]",
+  albedo: "albedo: share of light reflected", normal: "normals of surfaces", noise: "noise: standard error of the radiance", samples: "samples per pixel" };
+const channelTitle = name => channelTitles[name] || name;
 const componentNames = ["luminance", "red", "green", "blue"];
 
 function displayPanel(app) {
   const { picture } = app, { display } = picture, { content } = panel("Display", true);
   const redraw = () => { picture.draw(); arrange(); };
-  const channel = choice("Channel", ["beauty"], "beauty", value => {
-    display.channel = value;
+  const channel = choice("Channel", ["beauty"], "beauty", value => setChannel(value), "channel");
+  function setChannel(name) {
+    display.channel = channel.select.value = name;
     app.refreshPicture();
-  }, "channel");
+  }
+  app.setChannel = setChannel;
+  /* The server removes noise in the background; its pictures come a little later than the noisy ones. */
+  const denoise = check("Denoise", false, async checked => {
+    if (!checked && display.channel === "denoised") setChannel("beauty");
+    await app.control(checked ? "denoise" : "raw");
+  }, "denoise");
+  const waiting = element("p", { className: "hint", textContent: "The first denoised picture appears in a moment." });
+  denoise.box.hidden = waiting.hidden = true;
   const exposure = slider("Exposure", {
     min: -10, max: 10, step: 0.1, value: 0, id: "exposure", text: stops => `${stops > 0 ? "+" : stops < 0 ? "−" : ""}${Math.abs(stops).toFixed(1)} EV`,
     changed: expose,
@@ -54,7 +65,7 @@ function displayPanel(app) {
   const low = limit("Lowest", "low"), high = limit("Highest", "high");
   const limits = element("div", { className: "pair" }, low.box, high.box);
   const light = element("div", { className: "buttons" }, automaticButton, resetExposure);
-  content.append(channel.box, exposure.box, light, curve.box, falseColour.box, component.box, colours.box, automatic.box, limits, logarithmic.box);
+  content.append(channel.box, denoise.box, waiting, exposure.box, light, curve.box, falseColour.box, component.box, colours.box, automatic.box, limits, logarithmic.box);
 
   /* Shows the controls that act on the channel. */
   function arrange() {
@@ -73,23 +84,30 @@ function displayPanel(app) {
     bar.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(falseColourBytes(display.colours)), 256, 1), 0, 0);
     document.getElementById("legend-low").textContent = formatNumber(display.low);
     document.getElementById("legend-high").textContent = formatNumber(display.high);
-    const title = channelTitles[image.channel] || image.channel;
+    const title = channelTitle(image.channel);
     document.getElementById("legend-title").textContent =
-      picture.comparing === 4 ? "FLIP, 0: equal, 1: as different as can be" : picture.comparing === 2 ? `|A − B|, ${title}` : picture.comparing === 3 ? `|A − B| / B, ${title}`
+      picture.comparing === 4 ? "FLIP: 0 is equal, 1 as different as can be" : picture.comparing === 2 ? `|A − B|, ${title}` : picture.comparing === 3 ? `|A − B| / B, ${title}`
         : image.components > 1 ? `${title}, ${componentNames[display.component]}` : title;
     for (const [part, key] of [[low, "low"], [high, "high"]])
       if (document.activeElement !== part.input) part.input.value = String(+display[key].toPrecision(4));
   }
   picture.afterDraw.push(legend);
-  let known = "", begun = false;
+  let known = "", begun = false, denoised = false;
   live.on("state", state => {
     const names = state.channels && state.channels.length ? state.channels : ["beauty"];
     if (names.join() !== known) {
       known = names.join();
-      channel.fill(names);
+      channel.fill(names.map(name => [name, channelTitle(name)]));
       if (!names.includes(display.channel)) display.channel = names[0];
       channel.select.value = display.channel;
     }
+    const { available = false, on = false, picture: made = 0 } = state.denoise || {};
+    denoise.box.hidden = !available;
+    waiting.hidden = !on || made > 0;
+    if (document.activeElement !== denoise.input || on === denoise.input.checked) denoise.input.checked = on;
+    denoise.input.disabled = !live.owner;
+    if (on && made && !denoised && display.channel === "beauty") setChannel("denoised"); /* once each time it is switched on */
+    denoised = on && made > 0;
     if (!begun) { /* the display that the scene asks for */
       begun = true;
       follows = state.exposure === null; /* NAN in C */
@@ -104,27 +122,48 @@ function comparePanel(app) {
   const keep = button("Keep this picture as B", () => {
     picture.keep();
     const state = live.state || {};
-    about.textContent = `B: ${display.channel}, pass ${state.pass ?? "–"}, ${formatNumber(state.spp)} samples per pixel`;
+    about.textContent = `B: ${channelTitle(display.channel)}, ${plural(state.spp, "sample")} per pixel, ${formatSeconds(state.seconds)}`;
     view.select.disabled = split.input.disabled = false;
     set(1);
   });
   keep.id = "keep";
+  /* The file of --reference is B from the start. */
+  const useReference = button("Reference as B", () => loadReference(true));
+  useReference.id = "use-reference";
+  useReference.hidden = true;
+  const loadReference = newestOnly(async show => {
+    const image = Picture.decode(await getBinary("/api/picture?channel=reference&scale=1"), "reference");
+    picture.setKept(image);
+    about.textContent = "B: the reference.";
+    view.select.disabled = split.input.disabled = false;
+    if (show) set(1);
+  });
   const about = element("p", { className: "hint", textContent: "Keep a picture, then change the settings: A is the picture of now." });
   const view = choice("Show", [[0, "A alone"], [1, "A left, B right"], [2, "absolute difference"], [3, "relative difference"], [4, "FLIP, perceived difference"]], 0, value => set(Number(value)), "compare");
-  const split = slider("Divide at", { min: 0, max: 1, step: 0.005, value: 0.5, text: x => `${Math.round(100 * x)} %`, changed: move, id: "split" });
-  const errors = element("p", { className: "hint" });
+  const split = slider("Dividing line", { min: 0, max: 1, step: 0.005, value: 0.5, text: x => `${Math.round(100 * x)} %`, changed: move, id: "split" });
+  const errors = element("div", {});
   view.select.disabled = split.input.disabled = true;
-  content.append(element("div", { className: "buttons" }, keep), about, view.box, split.box, errors);
+  content.append(element("div", { className: "buttons" }, keep, useReference), about, view.box, split.box, errors);
   const handle = document.getElementById("handle");
   function set(value) {
     view.select.value = String(value);
     display.comparing = value;
     picture.draw();
   }
+  app.toggleComparison = () => {
+    if (picture.kept) set(display.comparing ? 0 : 1);
+    else notify("Keep a picture as B first, under “Compare”.");
+  };
   function move(x) {
     display.split = x;
     picture.draw();
   }
+  live.on("state", state => {
+    const has = (state.channels || []).includes("reference");
+    useReference.hidden = !has;
+    if (has && !picture.kept && !loadReference.tried) loadReference(false);
+    loadReference.tried = has;
+  });
   handle.addEventListener("pointerdown", event => {
     event.stopPropagation();
     handle.setPointerCapture(event.pointerId);
@@ -138,12 +177,13 @@ function comparePanel(app) {
     handle.hidden = picture.comparing !== 1 || app.mode === "space";
     const place = picture.place(), ratio = devicePixelRatio || 1;
     handle.style.left = `${(place.left + display.split * picture.size[0] * place.scale) / ratio}px`;
-    errors.textContent = details.open && picture.kept ? differences() : "";
+    errors.replaceChildren(...(details.open && picture.kept && picture.image ? [differences()] : []));
   });
   function differences() {
     const { image, kept } = picture;
-    if (image.channel !== kept.channel) return `B holds the channel ${kept.channel}; choose it to compare.`;
-    if (image.width !== kept.width || image.height !== kept.height) return "A and B differ in size; no numbers.";
+    const hint = text => element("p", { className: "hint", textContent: text });
+    if (!comparable(image, kept)) return hint(`B is of the channel “${channelTitle(kept.channel)}”; choose it under “Display” to compare.`);
+    if (image.width !== kept.width || image.height !== kept.height) return hint("A and B differ in size; the numbers come with the next whole picture.");
     let squares = 0, sum = 0, relative = 0, count = 0, lengths = 0;
     const { components } = image, pixels = image.width * image.height, step = Math.max(1, Math.floor(pixels / 1000000)) | 1;
     const each = visit => {
@@ -164,12 +204,12 @@ function comparePanel(app) {
       lengths += Math.sqrt(length);
       count++;
     });
-    if (!count) return "";
+    if (!count) return hint("A and B have no finite values in common.");
     const floor = (lengths / count / 20) ** 2 || 1e-30;
     each((difference, length) => { relative += difference / (length + floor); });
     const values = count * Math.min(3, components);
-    const flip = picture.comparing === 4 ? `mean FLIP ${formatNumber(picture.flip.mean)}, ` : "";
-    return `${flip}RMSE ${formatNumber(Math.sqrt(squares / values))}, relMSE ${formatNumber(relative / count)}, mean of A − B ${formatNumber(sum / values)}`;
+    return factTable([["Mean FLIP", picture.comparing === 4 ? formatNumber(picture.flip.mean) : null], ["RMSE", formatNumber(Math.sqrt(squares / values))],
+      ["relMSE", formatNumber(relative / count)], ["Mean of A − B", formatNumber(sum / values)]]);
   }
 }
 
@@ -195,7 +235,7 @@ function cameraPanel(app) {
   } });
   const fov = lens("Field of view", "fov", { min: 5, max: 140, step: 1, value: 40, text: x => `${x}°`, id: "fov" });
   const radius = lens("Lens radius", "lens_radius", { min: 0, max: 1, value: 0, text: x => `${formatNumber(x)} m` });
-  const focus = lens("Focus distance", "focus_distance", { min: 0, max: 10, value: 0, text: x => x ? `${formatNumber(x)} m` : "look_at" });
+  const focus = lens("Focus distance", "focus_distance", { min: 0, max: 10, value: 0, text: x => x ? `${formatNumber(x)} m` : "target" });
   for (const part of [fov, radius, focus]) part.input.dataset.owner = "";
   const text = element("textarea", { rows: 7, spellcheck: false });
   text.setAttribute("aria-label", "The camera as in a scene file");

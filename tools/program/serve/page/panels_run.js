@@ -1,25 +1,31 @@
 /* Panels of the rendering: settings, lights, statistics, files. */
 "use strict";
 
-/* What people change most; other settings follow in a part of their own. */
-const settingsFirst = ["integrator", "spp", "photons", "caustic_photons", "final_gather", "gather", "radius", "kernel",
-  "alpha", "max_depth"];
-const settingTitles = { spp: "Samples per pixel", gather: "Photons per estimate" };
+/* Settings by what they belong to; others are listed last. The titles say what the options' names mean. */
+const settingGroups = [
+  ["", ["integrator", "spp", "time", "target_error"]],
+  ["Photons", ["photons", "caustic_photons", "media_photons", "gather", "radius", "alpha", "kernel", "estimator", "final_gather", "passes", "media"]],
+  ["Paths", ["max_depth", "max_specular", "clamp"]],
+  ["Picture", ["width", "height", "filter", "look", "material", "channel", "seed"]],
+];
+const settingTitles = {
+  integrator: "Method", spp: "Samples per pixel", time: "Time limit", target_error: "Target error", photons: "Indirect photons", caustic_photons: "Caustic photons",
+  media_photons: "Photons in fog", gather: "Photons per disc", radius: "Largest radius", alpha: "Radius reduction", kernel: "Weights in the disc", estimator: "Disc encloses",
+  final_gather: "Gather rays", passes: "Passes of sppm", media: "Fog stores", max_depth: "Most bounces", max_specular: "Mirror bounces", clamp: "Clamp light",
+  look: "Light if none", material: "All surfaces", channel: "Debug shows", seed: "Random seed", batches: "Emit in batches",
+};
+const settingUnits = { seconds: "s", "scene units": "m", "W/(sr m^2)": "W/(sr m²)" };
 
 function settingsPanel(app) {
   const { content } = panel("Settings", true);
-  const box = element("div", { className: "content" }), hint = element("p", { className: "hint" });
-  box.style.padding = "0";
+  const box = element("div", { className: "content flush" }), hint = element("p", { className: "hint" });
   content.append(hint, box);
   const sender = new Sender("/api/settings", 300), controls = new Map();
-  const more = element("div", { className: "content" }), moreBox = element("details", { className: "inner" }, element("summary", { textContent: "More settings" }), more);
-  more.style.padding = "0";
-  content.append(moreBox);
   const change = (name, value) => sender.send({ ...(sender.waiting || {}), [name]: value });
   let known = "";
 
   function make(setting) {
-    const label = (settingTitles[setting.name] || setting.label || setting.name) + (setting.unit ? ` [${setting.unit}]` : ""), id = `setting-${setting.name}`;
+    const label = (settingTitles[setting.name] || setting.label || setting.name) + (setting.unit ? ` [${settingUnits[setting.unit] || setting.unit}]` : ""), id = `setting-${setting.name}`;
     if (setting.type === "flag") {
       const made = check(label, Boolean(setting.value), checked => change(setting.name, checked), id);
       return { box: made.box, input: made.input, set: value => { made.input.checked = Boolean(value); } };
@@ -80,17 +86,21 @@ function settingsPanel(app) {
         if (setting.help) control.box.title = setting.help;
         controls.set(setting.name, control);
       }
-      const first = settings.length <= 14 ? [...controls.keys()] : settingsFirst.filter(name => controls.has(name));
-      const boxes = names => names.map(name => controls.get(name).box);
-      box.replaceChildren(...boxes(first));
-      more.replaceChildren(...boxes([...controls.keys()].filter(name => !first.includes(name))));
-      moreBox.hidden = !more.children.length;
+      const grouped = settingGroups.flatMap(([, names]) => names), open = box.querySelectorAll("details[open]").length;
+      const groups = [...settingGroups, ["Other", [...controls.keys()].filter(name => !grouped.includes(name))]];
+      box.replaceChildren(...groups.flatMap(([title, names]) => {
+        const boxes = names.filter(name => controls.has(name)).map(name => controls.get(name).box);
+        if (!title || !boxes.length) return boxes;
+        const part = element("details", { className: "inner" }, element("summary", { textContent: title }), element("div", { className: "content flush" }, ...boxes));
+        part.open = open > 0 || (title === "Photons" && photonMethods.includes(state.integrator));
+        return [part];
+      }));
       app.applyRights();
     }
     for (const setting of settings) {
       const control = controls.get(setting.name);
       if (sender.idle && document.activeElement !== control.input && document.activeElement !== control.field) control.set(setting.value);
-      for (const part of [control.input, control.field]) if (part) part.disabled = !state.owner;
+      for (const part of [control.input, control.field]) if (part) part.disabled = !live.owner;
     }
     hint.textContent = !settings.length ? "This rendering has no settings to change." : state.owner ? "A change begins the picture anew." : "Only the owner changes settings.";
   });
@@ -98,15 +108,18 @@ function settingsPanel(app) {
 
 function lightsPanel() {
   const { content, details } = panel("Lights", false);
-  const box = element("div", { className: "content" });
-  box.style.padding = "0";
-  content.append(box);
+  const box = element("div", { className: "content flush" }), hint = element("p", { className: "hint" });
+  content.append(hint, box);
   const sender = new Sender("/api/lights", 250);
   let known = "", rows = [];
   const send = () => sender.send(rows.map(item => ({ name: item.name, scale: item.on.input.checked ? item.scale.value : 0 })));
   live.on("state", state => {
     const lights = state.lights || [];
     details.hidden = !lights.length;
+    const sums = state.light_groups === "sum";
+    sender.interval = sums ? 60 : 250;
+    hint.textContent = !state.owner ? "Only the owner changes lights." : sums ? `A change acts at once: the renderer keeps the light of each by itself${state.light_groups_bytes ? ` (${formatBytes(state.light_groups_bytes)})` : ""}.`
+      : "A change begins the picture anew.";
     const shape = lights.map(light => light.name).join("\n");
     if (shape !== known) {
       known = shape;
@@ -118,7 +131,7 @@ function lightsPanel() {
     }
     lights.forEach((light, i) => {
       const item = rows[i];
-      item.on.input.disabled = item.scale.input.disabled = !state.owner;
+      item.on.input.disabled = item.scale.input.disabled = !live.owner;
       if (!sender.idle || document.activeElement === item.scale.input) return;
       item.on.input.checked = light.scale > 0;
       if (light.scale > 0) item.scale.value = light.scale;
@@ -126,37 +139,48 @@ function lightsPanel() {
   });
 }
 
-function statisticsPanel() {
+const stageTitles = { load: "load the scene", build: "build the tree", hash: "check sums", emit: "trace photons", photon_tree: "sort photons",
+  surface: "light on surfaces", render: "render", develop: "make the picture", write: "write files", save: "save" };
+const ledgerTitles = { absorbed: "absorbed by surfaces", media: "absorbed in fog", escaped: "leaves the scene", ended: "random ends, 0 on average" };
+
+function statisticsPanel(app) {
   const { content, details } = panel("Statistics", false);
   const part = title => {
     const heading = element("h3", { textContent: title }), box = element("div", { className: "bars" });
     content.append(heading, box);
     return { heading, box };
   };
-  const facts = element("table", {});
+  const facts = element("div", {});
   content.append(facts);
-  const stages = part("Where does the time go? [s]"), ledger = part("Where does the light go? [% of the emitted power]");
-  const heading = element("h3", { textContent: "How fast does the error fall? [relative error over s]" });
-  const chart = svgElement("svg", { class: "chart" });
-  content.append(heading, chart);
+  const stages = part("Where does the time go?"), ledger = part("Where does the photons’ light go?");
+  const heading = element("h3", { textContent: "How fast does the error fall?" });
+  const chart = svgElement("svg", { class: "chart" }), latest = element("p", { className: "hint", id: "error-now" });
+  const noise = button("Show the noise", () => app.setChannel(app.picture.display.channel === "noise" ? "beauty" : "noise"));
+  noise.id = "show-noise";
+  content.append(heading, chart, latest, element("div", { className: "buttons" }, noise));
+  const percent = share => `${(100 * share).toFixed(Math.abs(share) < 0.001 && share ? 2 : 1).replace("-", "−")} %`;
   function show() {
     const { state } = live;
     if (!state || !details.open) return;
-    const rows = [["Method", state.integrator], ["Device", state.device], ["Size", `${state.width} × ${state.height}`],
-      ["Samples", `${formatNumber(state.spp)} per pixel`], ["Time", `${formatNumber(state.seconds)} s`]];
-    for (const map of state.photon_maps || []) rows.push([`Photons, ${map.name}`, formatNumber(map.count)]);
-    facts.replaceChildren(...rows.filter(item => item[1]).map(([title, text]) =>
-      element("tr", {}, element("th", { textContent: title, scope: "row" }), element("td", { textContent: text }))));
+    const [x0, y0, x1, y1] = state.crop || [0, 0, state.width, state.height], cropped = x1 - x0 < state.width || y1 - y0 < state.height;
+    facts.replaceChildren(factTable([["Method", state.integrator], ["Device", state.device], ["Size", `${state.width} × ${state.height} pixels`],
+      ["Rendered part", cropped ? `${x1 - x0} × ${y1 - y0} pixels` : ""], ["Samples", `${formatNumber(state.spp)} per pixel`], ["Time", formatSeconds(state.seconds)],
+      ...(state.photon_maps || []).map(map => [`Photons: ${mapTitle(map.name)}`, formatNumber(map.count)])]));
     const most = Math.max(0, ...(state.stages || []).map(item => item.seconds)), shares = (state.ledger || []).filter(item => item.share);
     const times = (state.stages || []).filter(item => item.seconds > most / 500); /* others have no visible bar */
-    showBars(stages.box, times.map(item => [item.name.replaceAll("_", " "), item.seconds, formatNumber(item.seconds)]));
-    showBars(ledger.box, shares.map(item => [item.name, item.share, `${(100 * item.share).toFixed(1).replace("-", "−")} %`]));
+    showBars(stages.box, times.map(item => [stageTitles[item.name] || item.name, item.seconds, formatSeconds(item.seconds)]));
+    showBars(ledger.box, shares.map(item => [ledgerTitles[item.name] || item.name, item.share, percent(item.share)]), 1);
     stages.heading.hidden = !times.length;
     ledger.heading.hidden = !shares.length;
-    heading.hidden = chart.hidden = false;
-    const drawn = showCurve(chart, (state.errors || []).map(item => [item.seconds, item.error]), "Relative error over seconds, both logarithmic");
-    heading.hidden = !drawn;
+    const target = ((state.settings || []).find(item => item.name === "target_error") || {}).value || 0, errors = state.errors || [];
+    const drawn = showCurve(chart, errors.map(item => [item.seconds, item.error]),
+      { label: "Relative error over the time in seconds, both logarithmic", x: "time [s]", target, text: percent });
+    heading.hidden = latest.hidden = !drawn;
     chart.toggleAttribute("hidden", !drawn);
+    if (drawn) latest.textContent = `Relative error now: ${percent(errors[errors.length - 1].error)}${target > 0 ? `; target: ${percent(target)}` : ""}.`;
+    const has = (state.channels || []).includes("noise");
+    noise.hidden = !has;
+    noise.textContent = app.picture.display.channel === "noise" ? "Show the picture" : "Show the noise";
   }
   details.addEventListener("toggle", show);
   live.on("state", show);

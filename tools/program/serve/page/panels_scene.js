@@ -1,5 +1,18 @@
-/* Panels of the scene: photons, trees, and the pixel that was clicked. */
+/* Panels of the scene: photons, light paths, and the pixel that was clicked. */
 "use strict";
+
+/* The maps in the order of the numbers that photons carry. */
+const mapNames = ["global", "caustic", "volume", "beams", "vertices"];
+const mapTitles = { global: "indirect light", caustic: "caustics", volume: "in fog and smoke", media: "in fog and smoke", beams: "beams in fog and smoke", vertices: "light paths of vcm" };
+const mapTitle = name => mapTitles[name] || name;
+const photonMethods = ["photon", "sppm", "vcm"];
+
+/* The name of a light source, by the number that its photons carry: known from the light paths. */
+const lightNames = new Map();
+const lightTitle = (number, group = -1) => {
+  const named = live.state && live.state.lights[group];
+  return named ? named.name : lightNames.get(number & 255) || `light ${number}`;
+};
 
 function photonsPanel(app) {
   const { space } = app, { options } = space, { content, details } = panel("Photons", false);
@@ -9,11 +22,16 @@ function photonsPanel(app) {
   const limit = slider("At most", { min: 1000, max: 2000000, value: 200000, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => later(), id: "photon-limit" });
   const size = slider("Point size", { min: 1, max: 10, step: 0.5, value: options.pointSize, text: x => `${x} px`, changed(x) { options.pointSize = x; space.draw(); }, id: "point-size" });
   const opacity = slider("Opacity", { min: 0.05, max: 1, step: 0.05, value: options.opacity, text: x => `${Math.round(100 * x)} %`, changed(x) { options.opacity = x; space.draw(); } });
-  const colouring = choice("Colour by", [[0, "power"], [1, "bounce"], [2, "light"], [3, "map"]], 0, value => { options.colouring = Number(value); key(); space.draw(); }, "colouring");
+  const colouring = choice("Colour by", [[0, "power"], [1, "bounces"], [2, "light"], [3, "map"]], 0, value => {
+    options.colouring = Number(value);
+    if (options.colouring === 2 && !lightNames.size) learnLights();
+    key();
+    space.draw();
+  }, "colouring");
   const legend = element("ul", { className: "swatches" });
-  const shown = check("Show photons", true, checked => { options.showPhotons = checked; space.draw(); });
+  const shown = check("Show photons", true, checked => { options.showPhotons = checked; space.draw(); }, "show-photons");
   const hide = check("Hide photons behind surfaces", true, checked => { options.hideCovered = checked; space.draw(); });
-  const follow = check("Follow the passes", true, () => app.refreshPhotons());
+  const follow = check("Load those of each new pass", true, () => app.refreshPhotons());
   const free = check("3-D view with a camera of its own", true, checked => { app.freeCamera = checked; app.setMode(app.mode); });
   const count = element("p", { className: "hint", id: "photon-count", textContent: "Choose “Overlay” or “3-D” to load photons." });
   content.append(count, map.box, limit.box, size.box, opacity.box, colouring.box, legend, shown.box, hide.box, follow.box, free.box);
@@ -23,17 +41,35 @@ function photonsPanel(app) {
     clearTimeout(timer);
     timer = setTimeout(() => app.refreshPhotons(true), 300);
   }
+  const tell = () => {
+    const { count: got, total } = space.photons, beams = space.beams.length, drawn = Math.min(space.drawn, got);
+    const { integrator } = live.state || {};
+    count.textContent = got || beams ? [got ? `${formatNumber(drawn)} of ${plural(total, "photon")} are drawn` : "", beams ? `${plural(beams, "beam")} as lines` : ""].filter(Boolean).join(", ") + "."
+      : photonMethods.includes(integrator) ? "The photons appear here as soon as the renderer has traced them."
+        : `The method ${integrator} has no photons; choose photon, sppm or vcm under “Settings”.`;
+  };
+  space.afterDraw.push(tell);
   const load = newestOnly(async () => {
     const maps = (live.state.photon_maps || []).filter(item => item.count && (!map.select.value || map.select.value === item.name));
-    const all = maps.reduce((sum, item) => sum + item.count, 0), most = nice(limit.value), answers = [];
-    for (const item of maps) /* each map gets its share of the points */
-      answers.push(await getBinary(`/api/photons?map=${encodeURIComponent(item.name)}&limit=${Math.max(1, Math.round(most * item.count / all))}`));
+    const points = maps.filter(item => item.name !== "beams"), all = points.reduce((sum, item) => sum + item.count, 0), most = nice(limit.value), answers = [];
+    for (const item of points) /* each map gets its share of the points */
+      answers.push(await getBinary(`/api/photons?map=${encodeURIComponent(item.name)}&limit=${Math.max(1, Math.round(most * item.count / all))}&paths=1`));
     space.setPhotons(answers);
-    const { count: got, total } = space.photons;
-    count.textContent = total ? `${formatNumber(got)} of ${formatNumber(total)} photons are drawn.`
-      : "The renderer has no photons now; the methods photon and sppm have them.";
+    space.setBeams(maps.length > points.length ? await getBinary(`/api/photons?map=beams&limit=${Math.min(most, 20000)}`) : null);
+    tell();
     key();
   });
+  async function learnLights() {
+    const found = (live.state.photon_maps || []).find(item => item.flights);
+    if (!found) return;
+    try {
+      decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(found.name)}&count=200`)).forEach(app.learnLight);
+    } catch { /* the lights keep their numbers */ }
+    key();
+  }
+  app.learnLight = ({ light, group }) => {
+    if (group >= 0 && live.state.lights[group]) lightNames.set(light & 255, live.state.lights[group].name);
+  };
   /* The depths that hide photons are those of one camera: space.depthGeneration says which. */
   const loadDepth = newestOnly(async () => {
     const { generation } = live.state;
@@ -47,7 +83,7 @@ function photonsPanel(app) {
     const { state } = live;
     if (app.mode === "picture" || !state || !(now || follow.input.checked)) return;
     if (app.mode === "overlay" && state.pass > 0 && (state.channels || []).includes("depth")) loadDepth();
-    const passes = ["ppm", "sppm", "vcm"].includes(state.integrator) ? state.pass : ""; /* other methods keep their maps */
+    const passes = ["sppm", "vcm"].includes(state.integrator) ? state.pass : ""; /* other methods keep their maps */
     const version = `${state.generation} ${passes} ${JSON.stringify(state.photon_maps)}`, begun = performance.now();
     if (!now && (version === fetched || begun < next)) return;
     fetched = version;
@@ -56,13 +92,12 @@ function photonsPanel(app) {
     next = Math.max(next, begun + 5 * (performance.now() - begun));
   };
   function key() {
-    const classes = space.photons.classes, lights = live.state && live.state.lights || [];
+    const { classes } = space.photons;
     if (!classes || options.colouring === 0) {
       legend.replaceChildren();
       return;
     }
-    const title = i => options.colouring === 1 ? `${i} ${i === 1 ? "bounce" : "bounces"}`
-      : options.colouring === 2 ? lights[i] ? lights[i].name : `light ${i}` : ["global", "caustic", "media"][i] || `map ${i}`;
+    const title = i => options.colouring === 1 ? plural(i, "bounce") : options.colouring === 2 ? lightTitle(i) : mapTitle(mapNames[i] || `map ${i}`);
     legend.replaceChildren(...classes[options.colouring - 1].slice(0, 16).map(i => {
       const swatch = element("span", { className: "swatch" });
       swatch.style.background = classColours[i & 7];
@@ -75,85 +110,109 @@ function photonsPanel(app) {
     if (names !== known) {
       known = names;
       const value = map.select.value;
-      map.fill([["", "all maps"], ...maps.map(item => [item.name, item.name])]);
+      map.fill([["", "all maps"], ...maps.map(item => [item.name, mapTitle(item.name)])]);
       map.select.value = maps.some(item => item.name === value) ? value : "";
     }
+    if (!space.photons.count && app.mode !== "picture") tell();
     app.refreshPhotons();
   });
 }
 
-function treesPanel(app) {
-  const { space } = app, { options } = space, { content, details } = panel("Trees", false);
-  const shown = check("Show the boxes of a level", false, checked => {
-    options.showBoxes = checked;
-    if (checked && app.mode === "picture") app.setMode("overlay");
-    if (checked) load();
-    space.draw();
-  }, "show-boxes");
-  const bounds = check("Show the bounds of the scene in 3-D", true, checked => { options.showBounds = checked; space.draw(); });
-  const level = slider("Level", { min: 0, max: 24, step: 1, value: 4, text: x => String(Math.round(x)), changed: () => { if (options.showBoxes) load(); }, id: "tree-level" });
-  const count = element("p", { className: "hint", textContent: "Boxes are of the triangle tree; leaves are orange." });
-  const walkButton = button("Follow the ray of the clicked pixel", () => app.followRay());
-  walkButton.id = "follow-ray";
-  const clear = button("Remove", () => { space.setWalk([], null, null); showWalk(); });
-  const step = slider("Step", { min: 0, max: 1, step: 1, value: 0, text: x => String(Math.round(x) + 1), changed(x) { space.walk.step = Math.round(x); space.draw(); mark(); }, id: "walk-step" });
-  const about = element("p", { className: "hint", textContent: "A ray visits the nodes whose boxes it enters, near ones first." });
-  const list = element("div", { className: "scroller", tabindex: "0", role: "region" });
-  list.setAttribute("aria-label", "Nodes that the ray visits");
-  content.append(shown.box, level.box, count, bounds.box, element("h3", { textContent: "Walk of a ray" }),
-    element("div", { className: "buttons" }, walkButton, clear), about, step.box, list);
+/* The ways of light from its source through all bounces: many at once, or that of one photon. */
+function flightsPanel(app) {
+  const { space } = app, { options } = space, { content, details } = panel("Light paths", false);
+  const map = choice("Map", [], "", () => { if (showing) load(); }, "flight-map");
+  const nice = x => Number(x.toPrecision(1));
+  const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => { if (showing) load(); }, id: "flight-count" });
+  const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) + 1; space.draw(); }, id: "flight-bounces" });
+  const show = button("Show light paths", () => app.showFlights(!showing)), remove = button("Remove the marked one", () => choose(null));
+  show.id = "show-flights";
+  const about = element("p", { className: "hint" }), one = element("div", { className: "content flush" });
+  content.append(about, map.box, many.box, bounces.box, element("div", { className: "buttons" }, show, remove), one);
+  let showing = false, fetched = "", next = 0;
+
   const load = newestOnly(async () => {
-    space.setBoxes(await getBinary(`/api/boxes?level=${Math.round(level.value)}`));
-    count.textContent = `${formatNumber(space.boxes.count)} boxes at level ${Math.round(level.value)}; leaves are orange.`;
+    const flights = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(map.select.value)}&count=${nice(many.value)}`));
+    flights.forEach(app.learnLight);
+    if (!showing) return;
+    bounces.limit = Math.max(1, ...flights.map(flight => flight.points.length - 2));
+    space.setFlights(flights, space.chosen);
+    arrange();
   });
-  app.followRay = newestOnly(async () => {
-    if (!app.selected) {
-      notify("Click a pixel of the picture first.");
+  app.showFlights = on => {
+    if (on && !map.select.value) {
+      notify("The renderer has no light paths now; the methods photon, sppm and vcm have them.", true);
       return;
     }
-    const [x, y] = app.selected, answer = await getJson(`/api/ray?x=${x}&y=${y}`);
-    const hit = answer.hit && answer.hit.position;
-    space.setWalk(answer.nodes || [], answer.origin || app.rig.camera.eye, hit || null);
+    showing = on;
+    if (on) {
+      details.open = true;
+      if (app.mode === "picture") app.setMode("overlay");
+      load();
+    } else space.setFlights([], space.chosen);
+    arrange();
+  };
+  /* Marks the path of one photon, and tells its steps. */
+  const follow = newestOnly(async photon => {
+    const [flight] = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(photon.map)}&path=${photon.path}`));
+    if (!flight) return;
+    app.learnLight(flight);
     details.open = true;
     if (app.mode === "picture") app.setMode("overlay");
-    showWalk(answer);
+    choose(flight, photon);
   });
-  app.clearWalk = () => { space.setWalk([], null, null); showWalk(); };
-  function showWalk(answer) {
-    const { nodes } = space.walk;
-    step.box.hidden = list.hidden = !nodes.length;
-    clear.disabled = !nodes.length;
-    list.replaceChildren();
-    if (!answer) {
-      about.textContent = "A ray visits the nodes whose boxes it enters, near ones first.";
-      return;
+  app.showPhotonPath = photon => {
+    const found = (live.state.photon_maps || []).find(item => item.name === photon.map);
+    if (found && found.flights && photon.path !== undefined) follow(photon);
+  };
+  function choose(flight, photon) {
+    space.setFlights(space.flights, flight);
+    one.replaceChildren();
+    if (flight) {
+      const rows = flight.points.map(({ kind, power, stored }, i) => [i, (i === 0 ? `from ${lightTitle(flight.light, flight.group)}` : kindNames[kind] || "") + (stored ? ", photon" : ""), formatVector(power)]);
+      const list = element("div", { className: "scroller", tabindex: "0", role: "region" }, table(["Step", "Where", "Power [W]"], rows));
+      const near = ({ position, stored }) => photon && stored && position.every((x, k) => Math.abs(x - photon.position[k]) <= 1e-5 * (1 + Math.abs(x)));
+      list.querySelectorAll("tbody tr").forEach((item, i) => item.classList.toggle("now", Boolean(near(flight.points[i]))));
+      list.setAttribute("aria-label", "Steps of the marked light path");
+      one.append(element("h3", { textContent: `Light path ${flight.path}` }),
+        ...(photon ? [element("p", { className: "hint", textContent: `The photon has made ${plural(photon.bounce, "bounce")} and comes from ${lightTitle(flight.light, flight.group)}.` })] : []), list);
     }
-    const leaves = nodes.filter(node => node.leaf), triangles = leaves.reduce((sum, node) => sum + (node.triangles || 0), 0);
-    about.textContent = `${formatNumber(nodes.length)} nodes, ${formatNumber(leaves.length)} of them leaves with ${formatNumber(triangles)} triangles; ` +
-      (answer.hit ? `the ray hits a surface after ${formatNumber(answer.hit.distance)} m.` : "the ray hits nothing.");
-    step.limit = Math.max(0, nodes.length - 1);
-    step.value = nodes.length - 1;
-    const body = element("tbody", {}, ...nodes.slice(0, 1000).map((node, i) => element("tr", {},
-      ...[i + 1, node.leaf ? "leaf" : "inner", node.leaf ? formatNumber(node.triangles) : "", formatVector(node.min)].map(text => element("td", { textContent: String(text) })))));
-    list.append(element("table", {}, element("thead", {}, element("tr", {}, ...["Step", "Node", "Triangles", "Lowest corner [m]"].map(text => element("th", { textContent: text, scope: "col" })))), body));
-    mark();
+    arrange();
   }
-  function mark() {
-    const rows = list.querySelectorAll("tbody tr");
-    rows.forEach((item, i) => item.classList.toggle("now", i === space.walk.step));
-    const now = rows[space.walk.step];
-    if (now) list.scrollTop = now.offsetTop - list.clientHeight / 2;
+  app.clearFlight = () => choose(null);
+  function arrange() {
+    show.textContent = showing ? "Hide light paths" : "Show light paths";
+    remove.disabled = !space.chosen;
+    about.textContent = !map.select.value ? "The renderer has no light paths now; the methods photon, sppm and vcm have them."
+      : showing && space.flights.length ? `${plural(space.flights.length, "path")} of the light, coloured as the photons are. Click a photon in the 3-D view to mark its own.`
+        : "The ways that light takes from its sources through all bounces. Click a photon in the 3-D view to mark its own.";
+    show.disabled = !map.select.value;
   }
-  showWalk();
+  let known = "";
   live.on("state", state => {
-    if (state.tree_levels > 0) level.limit = state.tree_levels - 1;
+    const maps = (state.photon_maps || []).filter(item => item.flights && item.count), names = maps.map(item => item.name).join();
+    if (names !== known) {
+      known = names;
+      const { value } = map.select;
+      map.fill(maps.map(item => [item.name, mapTitle(item.name)]));
+      map.select.value = maps.some(item => item.name === value) ? value : maps.length ? maps[0].name : "";
+      arrange();
+    }
+    const version = `${state.generation} ${names}`, now = performance.now();
+    if (!showing || !names || version === fetched || now < next || app.mode === "picture") return;
+    [fetched, next] = [version, now + 2000];
+    load();
   });
+  arrange();
 }
 
 function pixelPanel(app) {
   const { space, picture } = app, { content, details } = panel("Pixel", false);
   const place = element("p", { className: "hint", textContent: "Click a pixel of the picture." });
-  const facts = element("table", {}), photons = element("div", { className: "scroller", tabindex: "0", role: "region" });
+  /* Of progressive methods, whose discs shrink from pass to pass. */
+  const history = [], radii = element("div", { hidden: true }), chart = svgElement("svg", { class: "chart" });
+  radii.append(element("h3", { textContent: "How fast does the disc shrink? [radius in m]" }), chart);
+  const facts = element("div", {}), photons = element("div", { className: "scroller", tabindex: "0", role: "region" });
   photons.setAttribute("aria-label", "Photons of the disc");
   const focus = button("Focus here", () => app.focusAt(app.inspected && app.inspected.position), true);
   const face = button("Look here", () => {
@@ -167,8 +226,9 @@ function pixelPanel(app) {
   go.id = "inspect";
   x.id = "pixel-x";
   y.id = "pixel-y";
+  const hover = check("Disc under the mouse in “Overlay”", true, checked => { if (!checked) app.hoverPixel(null); }, "hover-disc");
   content.append(place, element("div", { className: "pair" }, element("label", {}, "x", x), element("label", {}, "y", y)),
-    element("div", { className: "buttons" }, go, focus, face, ray), facts, photons);
+    element("div", { className: "buttons" }, go, focus, face, ray), hover.box, facts, radii, photons);
   app.inspect = newestOnly(async (column, line) => {
     const [width, height] = picture.size;
     column = Math.min(width - 1, Math.max(0, Math.floor(column)));
@@ -178,35 +238,80 @@ function pixelPanel(app) {
     y.value = String(line);
     details.open = true;
     picture.draw();
+    history.length = 0;
     show(await getJson(`/api/pixel?x=${column}&y=${line}`));
+  });
+  let next = 0, asked = 0;
+  const again = newestOnly(async () => {
+    const [column, line] = app.selected, { generation } = live.state;
+    let answer = null;
+    try {
+      answer = await getJson(`/api/pixel?x=${column}&y=${line}`);
+    } catch { /* the renderer is busy */ }
+    if (answer && app.selected && app.selected[0] === column && app.selected[1] === line && generation === live.state.generation) show(answer);
+  });
+  live.on("state", state => {
+    const now = performance.now();
+    if (!app.selected || !details.open || !["sppm", "vcm"].includes(state.integrator) || now < next || asked === state.picture) return;
+    [next, asked] = [now + 1000, state.picture];
+    again();
   });
   function show(answer) {
     app.inspected = answer;
     place.textContent = `Pixel ${app.selected.join(", ")}`;
-    const rows = [["Value", formatVector(answer.value)], ["Depth [m]", formatNumber(answer.depth)], ["Position [m]", formatVector(answer.position)],
-      ["Normal", formatVector(answer.normal)], ["Object", answer.object], ["Material", answer.material], ["Triangle", answer.triangle],
-      ["Disc radius [m]", formatNumber(answer.radius)], ["Photons of the disc", answer.photons ? formatNumber(answer.photons.length) : null]];
-    facts.replaceChildren(...rows.filter(([, value]) => value !== undefined && value !== null && value !== "–" && value !== "")
-      .map(([title, value]) => element("tr", {}, element("th", { textContent: title, scope: "row" }), element("td", { textContent: String(value) }))));
     const found = answer.photons || [];
+    facts.replaceChildren(factTable([["Value", formatVector(answer.value)], ["Depth [m]", formatNumber(answer.depth)], ["Position [m]", formatVector(answer.position)],
+      ["Normal", formatVector(answer.normal)], ["Object", answer.object], ["Material number", answer.material], ["Triangle number", answer.triangle],
+      ["Disc radius [m]", formatNumber(answer.radius)], ["Photons in the disc", answer.photons && answer.radius > 0 ? formatNumber(found.length) : null],
+      ["Their power [W]", found.length ? formatVector([0, 1, 2].map(k => found.reduce((sum, photon) => sum + photon.power[k], 0))) : null]]));
+    if (["sppm", "vcm"].includes(live.state.integrator) && answer.radius > 0 && answer.samples > 0) {
+      if (history.length && history[history.length - 1][0] === answer.samples) history.pop();
+      history.push([answer.samples, answer.radius]);
+    }
+    radii.hidden = !showCurve(chart, history, { label: "Radius of the disc by the number of passes, both logarithmic", x: "passes" });
     photons.hidden = !found.length;
-    const cell = text => element("td", { textContent: text }), lights = live.state && live.state.lights || [];
-    photons.replaceChildren(element("table", {}, element("thead", {}, element("tr", {},
-      ...["Power [W]", "Bounce", "Light", "Position [m]", "Direction"].map(text => element("th", { textContent: text, scope: "col" })))),
-    element("tbody", {}, ...found.slice(0, 300).map(photon => element("tr", {}, cell(formatVector(photon.power)), cell(formatNumber(photon.bounce)),
-      cell(lights[photon.light] ? lights[photon.light].name : formatNumber(photon.light)), cell(formatVector(photon.position)), cell(formatVector(photon.direction)))))));
-    const seen = Array.isArray(answer.position) && Array.isArray(answer.normal);
-    space.setDisc(seen ? { position: answer.position, normal: answer.normal, radius: answer.radius || 0, photons: found } : null);
-    focus.disabled = face.disabled = !live.owner || !seen;
+    const from = photon => {
+      const title = lightTitle(photon.light, photon.group), made = button(title, () => app.showPhotonPath(photon));
+      made.className = "link";
+      made.title = "Show the way of this photon from its light";
+      return photon.path === undefined ? title : made;
+    };
+    photons.replaceChildren(table(["From", "Bounces", "Power [W]", "Position [m]", "Direction"], found.slice(0, 300).map(photon =>
+      [from(photon), formatNumber(photon.bounce), formatVector(photon.power), formatVector(photon.position), formatVector(photon.direction)])));
+    focus.disabled = face.disabled = !live.owner || !Array.isArray(answer.position);
+    showDisc(answer);
   }
+  function showDisc(answer) {
+    const seen = answer && Array.isArray(answer.position) && Array.isArray(answer.normal);
+    space.setDisc(seen ? { position: answer.position, normal: answer.normal, radius: answer.radius || 0, photons: answer.photons || [] } : null);
+  }
+  /* The disc follows the mouse, at most ten times a second; without a place it returns to the clicked pixel. */
+  let hovered = "";
+  const look = newestOnly(async (column, line) => {
+    let answer = app.inspected;
+    if (column !== null)
+      try {
+        answer = await getJson(`/api/pixel?x=${column}&y=${line}`);
+      } catch { /* the renderer is busy */ }
+    if (hovered === `${column} ${line}`) showDisc(answer);
+    if (column !== null && answer && answer.radius > 0) app.tellDisc(column, line, answer);
+    await new Promise(resolve => setTimeout(resolve, 100));
+  });
+  app.hoverPixel = place => {
+    const [column, line] = place && hover.input.checked && app.mode === "overlay" ? place.map(Math.floor) : [null, null];
+    if (hovered === `${column} ${line}`) return;
+    hovered = `${column} ${line}`;
+    look(column, line);
+  };
   photons.hidden = true;
   app.clearPixel = () => {
+    hovered = "";
+    space.setDisc(null);
     if (!app.selected) return;
     app.selected = app.inspected = null;
-    space.setDisc(null);
     facts.replaceChildren();
     photons.replaceChildren();
-    photons.hidden = true;
+    photons.hidden = radii.hidden = true;
     place.textContent = "Click a pixel of the picture.";
     picture.draw();
   };

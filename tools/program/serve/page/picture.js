@@ -84,6 +84,10 @@ function channelMode(name, components) {
   return /albedo/i.test(name) ? 1 : 0;
 }
 
+/* Pictures of light can be compared with each other, others with their own channel alone. */
+const lightChannels = ["beauty", "denoised", "reference"];
+const comparable = (a, b) => a.channel === b.channel || [a, b].every(image => lightChannels.includes(image.channel));
+
 class Picture {
   constructor(canvas) {
     this.canvas = canvas;
@@ -133,8 +137,10 @@ class Picture {
   }
 
   /* Keeps the picture of now as B of the comparison. */
-  keep() {
-    this.kept = this.image;
+  keep() { this.setKept(this.image); }
+
+  setKept(image) {
+    this.kept = image;
     this.upload();
     this.draw();
   }
@@ -152,11 +158,18 @@ class Picture {
     }
   }
 
-  /* The size of the picture in its own pixels; a picture in motion may be sent smaller. */
+  /* The size of the whole picture, and the part of it that is rendered. */
+  get full() {
+    const { width, height } = live.state && live.state.width ? live.state : this.image || { width: 1, height: 1 };
+    return [width, height];
+  }
+
+  get crop() { return live.state && live.state.crop || [0, 0, ...this.full]; }
+
+  /* The size of the rendered part in its own pixels; a picture in motion may be sent smaller. */
   get size() {
-    if (live.state && live.state.crop) return [live.state.crop[2] - live.state.crop[0], live.state.crop[3] - live.state.crop[1]];
-    if (live.state && live.state.width) return [live.state.width, live.state.height];
-    return this.image ? [this.image.width, this.image.height] : [1, 1];
+    const { crop } = this;
+    return [crop[2] - crop[0], crop[3] - crop[1]];
   }
 
   place() {
@@ -215,10 +228,10 @@ class Picture {
     return mode < 2 && this.display.falseColour ? 3 : mode;
   }
 
-  /* B can be compared if it is of the channel that is shown; FLIP is for colours of equal size. */
+  /* FLIP is for colours of equal size. */
   get comparing() {
     const { image, kept, display } = this;
-    if (!kept || !image || kept.channel !== image.channel) return 0;
+    if (!kept || !image || !comparable(kept, image)) return 0;
     const flips = this.flip && image.components >= 3 && image.width === kept.width && image.height === kept.height;
     return display.comparing === 4 && !flips ? 0 : display.comparing;
   }

@@ -1,4 +1,7 @@
-/* Photons, boxes and rays in three dimensions, on a WebGL 2 canvas over the picture or alone. */
+/* Photons, boxes and lines in three dimensions, on a WebGL 2 canvas over the picture or alone.
+   Photons are drawn in parts, each as large as the graphics card draws in some 150 ms (40 ms while the
+   camera moves), so that the page answers while millions of them appear. While the camera moves, only the first ones are drawn: a
+   half, a quarter, ... of all, always the same ones. */
 "use strict";
 
 const photonVertexShader = `
@@ -8,6 +11,7 @@ layout(location = 2) in uvec2 kind;
 layout(location = 3) in uint map;
 uniform mat4 matrix;
 uniform vec3 palette[8], eye, forward;
+uniform vec4 depthPlace; /* from clip coordinates to the texture of depths: scales, offsets */
 uniform sampler2D depths;
 uniform float pointSize, mean, tolerance;
 uniform int colouring, hiding;
@@ -21,8 +25,7 @@ void main() {
     colour = pow(max(power / most, 0.0), vec3(1.0 / 2.2)) * brightness;
   } else colour = palette[(colouring == 1 ? kind.x : colouring == 2 ? kind.y : map) & 7u];
   if (hiding == 1) {
-    vec2 place = 0.5 + 0.5 * gl_Position.xy / gl_Position.w;
-    float seen = texture(depths, vec2(place.x, 1.0 - place.y)).r;
+    float seen = texture(depths, gl_Position.xy / gl_Position.w * depthPlace.xy + depthPlace.zw).r;
     if (seen > 0.0 && dot(position - eye, forward) > seen * (1.0 + tolerance)) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   }
 }`;
@@ -37,55 +40,29 @@ void main() {
   result = vec4(colour, 1.0) * opacity;
 }`;
 
-/* The twelve edges of a box as 24 corners, whose bits choose the low or the high coordinate. */
-const boxVertexShader = `
-layout(location = 0) in vec3 low;
-layout(location = 1) in vec3 high;
-layout(location = 2) in uint flags;
-uniform mat4 matrix;
-uniform vec4 colourInner, colourLeaf;
-uniform int highlight;
-out vec4 colour;
-void main() {
-  int edge = gl_VertexID / 2, axis = edge / 4, end = gl_VertexID & 1;
-  int a = edge & 1, b = edge >> 1 & 1;
-  ivec3 corner = axis == 0 ? ivec3(end, a, b) : axis == 1 ? ivec3(a, end, b) : ivec3(a, b, end);
-  gl_Position = matrix * vec4(mix(low, high, vec3(corner)), 1.0);
-  colour = (flags & 1u) == 1u ? colourLeaf : colourInner;
-  if (highlight >= 0 && gl_InstanceID != highlight) colour.a *= gl_InstanceID > highlight ? 0.0 : 0.35;
-}`;
-
-const lineVertexShader = `
-layout(location = 0) in vec3 position;
-layout(location = 1) in vec4 lineColour;
-uniform mat4 matrix;
-out vec4 colour;
-void main() {
-  gl_Position = matrix * vec4(position, 1.0);
-  colour = lineColour;
-}`;
-
-const lineFragmentShader = `
-in vec4 colour;
-out vec4 result;
-void main() { result = vec4(colour.rgb * colour.a, colour.a); }`;
-
 class Space {
-  constructor(canvas) {
+  constructor(canvas, software) {
     this.canvas = canvas;
-    this.gl = canvas.getContext("webgl2", { antialias: true, alpha: true, premultipliedAlpha: true });
+    /* What was drawn stays, so that further photons can be added to it. Smooth lines make points three
+       times slower where the processor draws. */
+    this.gl = canvas.getContext("webgl2", { antialias: !software, alpha: true, premultipliedAlpha: true, preserveDrawingBuffer: true });
     if (!this.gl) throw new Error("This browser has no WebGL 2.");
-    this.photons = { buffer: null, count: 0, total: 0, mean: 1 };
-    this.boxes = { buffer: null, count: 0 };
-    this.walk = { nodes: [], hit: null, step: -1 };
-    this.disc = null;
-    this.depth = null;
+    this.photons = { count: 0, total: 0, mean: 1 };
+    this.boxes = { count: 0 };
+    this.walk = { nodes: [], start: null, hit: null, step: -1 };
+    this.disc = this.depth = this.chosen = null;
+    this.flights = [];
+    this.beams = [];
     this.options = {
-      pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true,
+      pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true, bounces: 255,
     };
+    this.afterDraw = [];
     this.scheduled = false;
-    this.share = 1;
-    this.movedAt = this.rendered = -Infinity;
+    this.batch = { moving: 20000, resting: 50000 }; /* photons in one part */
+    this.drawn = 0;       /* photons drawn so far */
+    this.version = 0;     /* of the data */
+    this.shown = "";      /* what the canvas shows: camera, options, version */
+    this.movedAt = -Infinity;
     this.prepare();
     canvas.addEventListener("webglcontextlost", event => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => this.prepare());
@@ -94,6 +71,7 @@ class Space {
 
   prepare() {
     const gl = this.gl;
+    this.fence = null;
     this.programs = {
       photons: makeProgram(gl, photonVertexShader, photonFragmentShader),
       boxes: makeProgram(gl, boxVertexShader, lineFragmentShader),
@@ -140,42 +118,58 @@ class Space {
     if (this.depth) this.setDepth(this.depth);
   }
 
+  /* Draws anew: the data have changed. */
+  changed() {
+    this.version++;
+    this.draw();
+  }
+
   fill(name, bytes) {
     const gl = this.gl;
     this[`${name}Bytes`] = bytes;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name]);
     gl.bufferData(gl.ARRAY_BUFFER, bytes, gl.DYNAMIC_DRAW);
-    this.draw();
+    this.changed();
   }
 
-  /* Takes answers of /api/photons, one for each map; the graphics card reads them as they are. */
+  /* Takes answers of /api/photons, one for each map. */
   setPhotons(answers) {
-    let count = 0, total = 0;
-    for (const answer of answers) {
-      const [own, stride, all] = new Uint32Array(answer, 0, 3);
-      if (stride !== 32 || answer.byteLength < 12 + 32 * own) throw new Error("The server sent photons that the page cannot read.");
-      count += own;
-      total += all;
-    }
+    const heads = answers.map(answer => new Uint32Array(answer, 0, 3));
+    heads.forEach(([own, stride], i) => {
+      if (stride < 32 || stride & 3 || answers[i].byteLength < 12 + stride * own) throw new Error("The server sent photons that the page cannot read.");
+    });
+    const count = heads.reduce((sum, head) => sum + head[0], 0), total = heads.reduce((sum, head) => sum + head[2], 0);
     /* Scattered by a step without common divisor with the count, so that the first ones are a sample of
-       all: fewer are drawn while the camera moves, if need be. */
-    const bytes = new Uint8Array(32 * count), words = new Uint32Array(bytes.buffer), view = new DataView(bytes.buffer);
+       all. The number of its light path follows each photon if the stride is longer. */
+    const bytes = new Uint8Array(32 * count), words = new Uint32Array(bytes.buffer), view = new DataView(bytes.buffer), paths = new Uint32Array(count);
     let to = 0, step = Math.floor(count * 0.618) | 1;
     const divisor = (a, b) => b ? divisor(b, a % b) : a;
     while (divisor(step, count) > 1) step += 2;
-    for (const answer of answers) {
-      const part = new Uint32Array(answer, 12, 8 * new Uint32Array(answer, 0, 1)[0]);
-      for (let from = 0; from < part.length; from += 8) {
+    answers.forEach((answer, i) => {
+      const [own, stride] = heads[i], part = new Uint32Array(answer, 12, own * stride / 4);
+      for (let from = 0; from < part.length; from += stride / 4) {
         for (let k = 0; k < 8; k++) words[8 * to + k] = part[from + k];
+        paths[to] = stride > 32 ? part[from + 8] : 0;
         to = (to + step) % count;
       }
-    }
+    });
     const powers = [], stride = Math.max(1, Math.floor(count / 2000));
     for (let i = 0; i < count; i += stride)
       powers.push(Math.max(...[12, 16, 20].map(offset => view.getFloat32(32 * i + offset, true))));
-    powers.sort((a, b) => a - b);
-    this.photons = { count, total, mean: Math.max(powers[Math.floor(powers.length / 2)] || 0, 1e-30), classes: this.classes(view, count) };
+    this.photons = { count, total, paths, mean: middleOf(powers), classes: this.classes(view, count) };
     this.fill("photons", bytes);
+  }
+
+  /* Takes an answer of /api/photons?map=beams, or null. */
+  setBeams(answer) {
+    this.beams = [];
+    if (answer) {
+      const [count, stride] = new Uint32Array(answer, 0, 2), view = new DataView(answer);
+      const vector = at => [0, 4, 8].map(k => view.getFloat32(at + k, true));
+      for (let i = 0, at = 12; i < count && stride >= 44; i++, at += stride)
+        this.beams.push({ position: vector(at), power: vector(at + 12), bounce: view.getUint8(at + 24), light: view.getUint8(at + 25), end: vector(at + 32) });
+    }
+    this.changed();
   }
 
   /* Returns which bounces, lights and maps occur. */
@@ -197,14 +191,22 @@ class Space {
     this.fill("boxes", new Uint8Array(buffer, head, 28 * count));
   }
 
+  /* The nodes of a level of a point tree, with their planes. */
+  setPlanes(nodes) {
+    const bytes = nodeBytes(nodes, true);
+    this.boxes = { count: bytes.length / 28 };
+    this.fill("boxes", bytes);
+  }
+
   setWalk(nodes, start, hit) {
-    const data = new ArrayBuffer(28 * nodes.length), view = new DataView(data);
-    nodes.forEach((node, i) => {
-      node.min.concat(node.max).forEach((value, k) => view.setFloat32(28 * i + 4 * k, value, true));
-      view.setUint32(28 * i + 24, node.leaf ? 1 : 0, true);
-    });
     this.walk = { nodes, start, hit, step: nodes.length - 1 };
-    this.fill("walk", new Uint8Array(data));
+    this.fill("walk", nodeBytes(nodes, false));
+  }
+
+  setFlights(flights, chosen) {
+    this.flights = flights;
+    this.chosen = chosen || null;
+    this.changed();
   }
 
   /* The disc of a pixel: its centre, normal and radius, and its photons. */
@@ -227,10 +229,10 @@ class Space {
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 2);
     const [inner, format] = image.components === 1 ? [gl.R16F, gl.RED] : [gl.RGB16F, gl.RGB];
     gl.texImage2D(gl.TEXTURE_2D, 0, inner, image.width, image.height, 0, format, gl.HALF_FLOAT, image.values);
-    this.draw();
+    this.changed();
   }
 
-  /* Called when the camera moves: frames that take long draw a part of the photons until it rests. */
+  /* Called when the camera moves: a part of the photons is drawn until it rests. */
   moved() {
     this.movedAt = performance.now();
     clearTimeout(this.resting);
@@ -238,68 +240,118 @@ class Space {
     this.draw();
   }
 
-  drawnShare() {
-    const now = performance.now(), spent = now - this.rendered;
-    this.rendered = now;
-    if (now - this.movedAt > 200) return 1;
-    if (spent < 2000) this.share *= spent > 60 ? 0.6 : spent < 25 ? 1.2 : 1;
-    this.share = Math.max(0.02, Math.min(1, this.share));
-    return this.share;
-  }
-
-  /* `scene()` returns the camera, the bounds, the picture's camera, and the placement of the picture on
-     the canvas if the drawing lies over it. */
+  /* `scene()` returns the camera, the bounds, the picture's camera, the picture's size and crop, and the
+     placement of the crop on the canvas if the drawing lies over it. */
   draw() {
     if (this.scheduled || this.canvas.hidden || !this.scene) return;
     this.scheduled = true;
     requestAnimationFrame(() => {
       this.scheduled = false;
-      this.render(this.scene());
+      if (!this.canvas.hidden) this.frame();
     });
   }
 
-  render({ camera, bounds, other, over, size, hides }) {
-    const { gl, canvas, options } = this;
+  /* True if all that is to be seen at rest is drawn. */
+  get complete() { return !this.scheduled && !this.fence && (!this.options.showPhotons || this.drawn >= this.photons.count); }
+
+  /* Draws the next part, unless the graphics card is still at the last one. */
+  frame() {
+    const { gl } = this;
+    if (this.fence && gl.getSyncParameter(this.fence.sync, gl.SYNC_STATUS) !== gl.SIGNALED) {
+      if (performance.now() - this.fence.begun < 10000) return this.draw();
+    } else if (this.fence && this.fence.count >= 1000) {
+      const { pace, count, begun } = this.fence, [wanted, least] = pace === "moving" ? [40, 4000] : [150, 50000];
+      this.batch[pace] = Math.round(Math.max(least, Math.min(4e6, count * Math.max(0.3, Math.min(3, wanted / (performance.now() - begun + 1))))));
+    }
+    if (this.fence) gl.deleteSync(this.fence.sync);
+    this.fence = null;
+    const scene = this.scene(), view = this.view(scene), begun = performance.now();
+    const pace = begun - this.movedAt < 200 ? "moving" : "resting", batch = this.batch[pace];
+    if (!view) return;
+    const shown = JSON.stringify([this.version, [...view.matrix], this.canvas.width, this.canvas.height, view.hiding, view.box, this.options, this.walk.step,
+      scene.other, scene.bounds]);
+    const before = this.drawn;
+    if (shown !== this.shown) {
+      this.shown = shown;
+      this.drawn = 0;
+      this.begin(scene, view);
+    } else if (this.drawn >= this.photons.count) return;
+    let most = this.photons.count;
+    while (pace === "moving" && most > batch) most = Math.ceil(most / 2);
+    const to = this.options.showPhotons ? Math.min(most, this.drawn + batch) : 0, count = Math.max(0, to - this.drawn);
+    if (count) this.drawPhotons("photons", this.drawn, count, view);
+    this.drawn = Math.max(this.drawn, to);
+    if (count || before) this.afterDraw.forEach(listener => listener());
+    if (!count) return;
+    this.fence = { sync: gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0), begun, count, pace };
+    gl.flush();
+    this.draw();
+  }
+
+  /* Returns the matrix from the scene to the canvas, and how the canvas lies on the picture. */
+  view({ camera, bounds, over, size, crop, hides }) {
+    const { canvas } = this;
     fitCanvas(canvas);
+    if (!camera) return null;
+    const aspect = over ? size[0] / size[1] : canvas.width / canvas.height;
+    const own = cameraMatrix(camera, aspect, ...clipDistances(camera, bounds));
+    if (!over) return { camera, matrix: own, hiding: false };
+    /* from the clip coordinates of the whole picture to those of the canvas */
+    const { scale } = over, left = over.left - crop[0] * scale, top = over.top - crop[1] * scale;
+    const [sx, sy] = [size[0] * scale / canvas.width, size[1] * scale / canvas.height];
+    const matrix = matrixMultiply([sx, 0, 0, 0, 0, sy, 0, 0, 0, 0, 1, 0, 2 * left / canvas.width + sx - 1, 1 - 2 * top / canvas.height - sy, 0, 1], own);
+    const width = (crop[2] - crop[0]) * scale, height = (crop[3] - crop[1]) * scale;
+    return { camera, matrix, hiding: Boolean(this.options.hideCovered && this.depth && hides),
+      depthPlace: [canvas.width / 2 / width, -canvas.height / 2 / height, (canvas.width / 2 - over.left) / width, (canvas.height / 2 - over.top) / height],
+      box: [over.left, canvas.height - over.top - height, width, height].map(Math.round) };
+  }
+
+  /* Clears the canvas, and draws all but the photons. What was asked for by a click is never hidden:
+     it gets the depth 0. */
+  begin({ bounds, other, over, size }, view) {
+    const { gl, canvas, options } = this, { matrix } = view, lines = [], above = [];
     gl.viewport(0, 0, canvas.width, canvas.height);
+    gl.disable(gl.SCISSOR_TEST);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    if (!camera) return;
-    const share = this.drawnShare();
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    const aspect = over ? size[0] / size[1] : canvas.width / canvas.height;
-    const own = cameraMatrix(camera, aspect, ...clipDistances(camera, bounds));
-    let matrix = own;
-    gl.disable(gl.SCISSOR_TEST);
-    if (over) { /* from the picture's clip coordinates to those of the canvas */
-      const [sx, sy] = [size[0] * over.scale / canvas.width, size[1] * over.scale / canvas.height];
-      const tx = 2 * over.left / canvas.width + sx - 1, ty = 1 - 2 * over.top / canvas.height - sy;
-      matrix = matrixMultiply([sx, 0, 0, 0, 0, sy, 0, 0, 0, 0, 1, 0, tx, ty, 0, 1], own);
+    if (over) {
       gl.enable(gl.SCISSOR_TEST);
-      gl.scissor(over.left, Math.round(canvas.height - over.top - size[1] * over.scale),
-        Math.max(0, Math.round(size[0] * over.scale)), Math.max(0, Math.round(size[1] * over.scale)));
+      gl.scissor(...view.box.map(value => Math.max(0, value)));
     }
-    if (options.showPhotons && this.photons.count) this.drawPhotons("photons", Math.ceil(share * this.photons.count), matrix, camera, over, hides);
-    this.drawBoxes(matrix);
-    this.drawLines(matrix, this.sceneLines(over ? null : bounds, other, size));
-    gl.disable(gl.DEPTH_TEST); /* what was asked for by a click is never hidden */
+    gl.depthRange(0, 0);
     this.drawWalk(matrix);
-    this.drawLines(matrix, this.pixelLines());
-    if (this.disc && this.disc.photons.length) this.drawPhotons("disc", this.disc.photons.length, matrix, camera, null, false);
+    const { walk, disc, chosen } = this, node = walk.nodes[walk.step];
+    if (walk.hit && walk.start) shapes.line(above, walk.start, walk.hit, [1, 1, 1]);
+    if (node && node.axis !== undefined && !node.leaf) {
+      const flat = [node.min, node.max].flatMap(corner => corner.map((value, k) => k === node.axis ? node.split : value));
+      shapes.bounds(above, flat);
+    }
+    if (disc) shapes.disc(above, disc);
+    if (chosen) shapes.flights(above, [chosen], -1, 255, 1);
+    this.drawLines(matrix, above);
+    if (disc && disc.photons.length) this.drawPhotons("disc", 0, disc.photons.length, { ...view, hiding: false });
+    gl.depthRange(0, 1);
+    if (options.showBounds && !over && bounds && bounds.length === 6) shapes.bounds(lines, bounds);
+    if (other) shapes.camera(lines, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
+    shapes.flights(lines, this.flights, options.colouring, options.bounces, Math.min(1, 8 / Math.sqrt(this.flights.length || 1)) * (chosen ? 0.3 : 1));
+    if (options.showPhotons) shapes.beams(lines, this.beams, options.colouring, Math.min(1, 20 / Math.sqrt(this.beams.length || 1)) * options.opacity);
+    this.drawLines(matrix, lines);
+    this.drawBoxes(matrix);
   }
 
-  drawPhotons(name, count, matrix, camera, over, hides) {
+  drawPhotons(name, first, count, { camera, matrix, hiding, depthPlace }) {
     const { gl, options } = this, { program, uniforms } = this.programs.photons;
-    const hiding = name === "photons" && over && options.hideCovered && this.depth && hides;
     const size = (name === "disc" ? options.pointSize + 3 : options.pointSize) * (devicePixelRatio || 1);
     gl.useProgram(program);
     gl.uniformMatrix4fv(uniforms.matrix, false, matrix);
-    gl.uniform3fv(uniforms.palette, classColours.flatMap(hexUnits));
+    gl.uniform3fv(uniforms.palette, classUnits.flat());
     gl.uniform3fv(uniforms.eye, camera.eye);
     gl.uniform3fv(uniforms.forward, cameraFrame(camera).forward);
+    gl.uniform4fv(uniforms.depthPlace, depthPlace || [0, 0, 0, 0]);
     gl.uniform1f(uniforms.pointSize, size);
     gl.uniform1f(uniforms.mean, this.photons.mean);
     gl.uniform1f(uniforms.tolerance, 0.02);
@@ -310,7 +362,7 @@ class Space {
     gl.bindTexture(gl.TEXTURE_2D, this.depthTexture);
     gl.uniform1i(uniforms.depths, 0);
     gl.bindVertexArray(this.arrays[name]);
-    gl.drawArrays(gl.POINTS, 0, count);
+    gl.drawArrays(gl.POINTS, first, count);
   }
 
   drawBoxes(matrix) {
@@ -332,42 +384,13 @@ class Space {
     gl.uniform4fv(uniforms.colourLeaf, leaf);
     gl.uniform1i(uniforms.highlight, highlight);
     gl.bindVertexArray(this.arrays[name]);
+    gl.uniform1i(uniforms.filled, 0);
     gl.drawArraysInstanced(gl.LINES, 0, 24, count);
-  }
-
-  /* Lines are 14 numbers: position and colour of both ends. */
-  static line(data, a, b, colour, alpha = 1) {
-    data.push(...a, ...colour, alpha, ...b, ...colour, alpha);
-  }
-
-  sceneLines(bounds, other, size) {
-    const { options } = this, data = [], line = (...values) => Space.line(data, ...values);
-    if (options.showBounds && bounds && bounds.length === 6)
-      for (let i = 0; i < 12; i++) {
-        const axis = i >> 2, others = [0, 1, 2].filter(k => k !== axis), a = [], b = [];
-        others.forEach((k, bit) => { a[k] = b[k] = bounds[k + 3 * (i >> bit & 1)]; });
-        a[axis] = bounds[axis];
-        b[axis] = bounds[axis + 3];
-        line(a, b, i & 3 ? [0.55, 0.57, 0.6] : [[0.9, 0.35, 0.3], [0.35, 0.75, 0.35], [0.4, 0.55, 1]][axis], i & 3 ? 0.5 : 1);
-      }
-    if (other) this.cameraLines(line, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
-    return data;
-  }
-
-  /* The ray, the disc, and where its photons came from. */
-  pixelLines() {
-    const { walk, disc } = this, data = [], line = (...values) => Space.line(data, ...values);
-    if (walk.hit && walk.start) line(walk.start, walk.hit, [1, 1, 1]);
-    if (disc && disc.radius > 0) {
-      const u = vec3.perpendicular(disc.normal), v = vec3.cross(disc.normal, u), rim = angle =>
-        vec3.along(vec3.along(disc.position, disc.radius * Math.cos(angle), u), disc.radius * Math.sin(angle), v);
-      for (let i = 0; i < 64; i++) line(rim(i * Math.PI / 32), rim((i + 1) * Math.PI / 32), [1, 1, 1]);
-      line(disc.position, vec3.along(disc.position, disc.radius, disc.normal), [1, 1, 1]);
-      for (const photon of disc.photons.slice(0, 500))
-        if (photon.direction)
-          line(photon.position, vec3.along(photon.position, -disc.radius / 2, photon.direction), [0.8, 0.8, 0.8], 0.5);
-    }
-    return data;
+    if (highlight >= 0 || count > 4000) return;
+    gl.depthMask(false); /* planes let the photons behind them through */
+    gl.uniform1i(uniforms.filled, 1);
+    gl.drawArraysInstanced(gl.TRIANGLES, 0, 6, count);
+    gl.depthMask(true);
   }
 
   drawLines(matrix, data) {
@@ -381,14 +404,25 @@ class Space {
     gl.drawArrays(gl.LINES, 0, data.length / 7);
   }
 
-  /* The picture's camera as a pyramid. */
-  cameraLines(line, camera, aspect, length) {
-    const { right, up, forward } = cameraFrame(camera), half = Math.tan(camera.fov * Math.PI / 360) * length;
-    const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) =>
-      vec3.along(vec3.along(vec3.along(camera.eye, length, forward), x * half * aspect, right), y * half, up));
-    corners.forEach((corner, i) => {
-      line(camera.eye, corner, [0.95, 0.95, 0.95]);
-      line(corner, corners[(i + 1) % 4], [0.95, 0.95, 0.95]);
-    });
+  /* Returns a photon near a place on the canvas, or null: the frontmost within 3 screen pixels, else the
+     nearest within 8. */
+  pick(x, y) {
+    const view = this.photons.count && this.options.showPhotons && this.view(this.scene());
+    if (!view) return null;
+    const values = new Float32Array(this.photonsBytes.buffer), data = new DataView(this.photonsBytes.buffer), m = view.matrix, { width, height } = this.canvas;
+    const ratio = devicePixelRatio || 1;
+    let best = -1, least = Infinity;
+    for (let i = 0; i < this.photons.count; i++) {
+      const a = values[8 * i], b = values[8 * i + 1], c = values[8 * i + 2], w = m[3] * a + m[7] * b + m[11] * c + m[15];
+      const dx = (0.5 + 0.5 * (m[0] * a + m[4] * b + m[8] * c + m[12]) / w) * width - x;
+      const dy = (0.5 - 0.5 * (m[1] * a + m[5] * b + m[9] * c + m[13]) / w) * height - y;
+      const far = Math.hypot(dx, dy) / ratio, rank = far <= 3 ? w - 1e9 : far;
+      if (!(w > 0) || far > 8 || rank >= least) continue;
+      least = rank;
+      best = i;
+    }
+    if (best < 0) return null;
+    return { position: [...values.subarray(8 * best, 8 * best + 3)], power: [...values.subarray(8 * best + 3, 8 * best + 6)],
+      bounce: data.getUint8(32 * best + 24), map: data.getUint16(32 * best + 26, true), path: this.photons.paths[best] };
   }
 }

@@ -126,3 +126,6 @@ function formatNumber(value) {
   return String(Number(value.toPrecision(size >= 1000 ? 5 : 4))).replace("-", "−");
 }
 const formatVector = value => Array.isArray(value) ? value.map(formatNumber).join(", ") : formatNumber(value);
+const formatBytes = bytes => bytes < 1e6 ? `${formatNumber(Math.round(bytes / 1e3))} kB` : bytes < 1e9 ? `${formatNumber(+(bytes / 1e6).toPrecision(3))} MB` : `${formatNumber(+(bytes / 1e9).toPrecision(3))} GB`;
+const formatSeconds = seconds => seconds < 60 ? `${formatNumber(+seconds.toPrecision(3))}\u00a0s`
+  : `${Math.floor(seconds / 3600) ? `${Math.floor(seconds / 3600)}\u00a0h ` : ""}${Math.floor(seconds / 60) % 60}\u00a0min ${Math.floor(seconds % 60)}\u00a0s`;

@@ -1,0 +1,177 @@
+"""usage: serve_light.py PROGRAM SCENE [DEVICE]
+
+What the live view answers about photons, the ways of light, and trees (test_serve.sh).
+"""
+
+import json
+import math
+import struct
+import sys
+
+from serve_session import SMALL, Session, check_same
+
+ROW = "<6fBBH4b"
+OPTIONS = ["--integrator", "photon", "--photons", "2000"]
+
+
+def rows_in(content):
+    """Return the photons of an answer as (position, power, bounce, map, rest of the row)."""
+    count, stride, _ = struct.unpack_from("<3I", content)
+    assert len(content) == 12 + count * stride, (count, stride, len(content))
+    rows = []
+    for at in range(12, len(content), stride):
+        row = struct.unpack_from(ROW, content, at)
+        rows.append((row[:3], row[3:6], row[6], row[8], content[at + 32 : at + stride]))
+    return rows
+
+
+def rows_of(session, name, query=""):
+    content = session.get(f"/api/photons?map={name}{query}")
+    return rows_in(content), struct.unpack_from("<3I", content)[2]
+
+
+def flights_of(session, name, query):
+    """Return flights as (path, light, group, points), points as (position, power, kind, stored, bounce, material)."""
+    content = session.get(f"/api/flights?map={name}&{query}")
+    flights, stride, points = struct.unpack_from("<3I", content)
+    assert stride == 32 and len(content) == 12 + 16 * flights + 32 * points
+    made, at = [], 12 + 16 * flights
+    for i in range(flights):
+        path, light, group, count = struct.unpack_from("<4I", content, 12 + 16 * i)
+        rows = [struct.unpack_from("<6fBBHI", content, at + 32 * j) for j in range(count)]
+        made.append((path, light, group, [(row[:3], row[3:6], *row[6:]) for row in rows]))
+        at += 32 * count
+    assert at == len(content)
+    return made
+
+
+def check_flights(session, name):
+    """A photon lies on the flight of its path, to the bit, with its power and bounce."""
+    photons, total = rows_of(session, name, "&limit=2000000&paths=1")
+    assert total >= len(photons) > 0
+    for position, power, bounce, _, rest in photons[:: max(1, len(photons) // 20)]:
+        (path,) = struct.unpack("<I", rest[-4:])
+        ((same, _, group, points),) = flights_of(session, name, f"path={path}")
+        assert same == path and group < len(session.state()["lights"])
+        assert points[0][2] == 0 and all(point[2] != 0 for point in points[1:])
+        stored = [point for point in points if point[3]]
+        assert any(point[:2] == (position, power) and point[4] == bounce for point in stored), (position, stored)
+    some = flights_of(session, name, "count=50")
+    assert 10 < len(some) <= 50 and len({one[0] for one in some}) == len(some)
+    assert some == flights_of(session, name, "count=50")
+    assert session.ask(f"/api/flights?map={name}&path=4294967295")[0] == 400
+    return photons
+
+
+def check_planes(session, name, count):
+    """The nodes of a level hold all photons below it; a pixel's way ends at a leaf."""
+    (levels,) = [one["levels"] for one in session.state()["photon_maps"] if one["name"] == name]
+    assert 2 ** (levels - 1) <= count < 2**levels
+
+    def planes(query):
+        content = session.get(f"/api/planes?map={name}&{query}")
+        listed, stride, total = struct.unpack_from("<3I", content)
+        assert stride == 40 and total >= listed and len(content) == 12 + 40 * listed
+        return [struct.unpack_from("<7fBBHII", content, 12 + 40 * i) for i in range(listed)]
+
+    (root,) = planes("level=0")
+    assert root[-2:] == (0, count) and root[8:10] == (0, 0) and root[root[7]] <= root[6] <= root[3 + root[7]]
+    left, right = planes("level=1")
+    assert left[-1] + right[-1] == count - 1 and left[3 + root[7]] == root[6] == right[root[7]]
+    for level in range(levels):
+        assert sum(node[-1] for node in planes(f"level={level}")) == count - (2**level - 1)
+    assert planes("level=200") == []
+    way = planes("x=24&y=24")
+    assert [node[9] for node in way] == list(range(len(way))) and way[-1][8] in (0, 1) and way[-1][-1] <= 2
+    assert session.ask(f"/api/planes?map={name}&level=1000")[0] == 400
+
+
+def check_tree(session):
+    """Levels and leaves of the triangle tree add up to its own figures."""
+    tree = json.loads(session.get("/api/tree"))
+    assert math.isclose(sum(level["cost"] for level in tree["levels"]), tree["cost"], rel_tol=1e-9)
+    assert sum(level["inner"] + level["leaves"] for level in tree["levels"]) == tree["nodes"]
+    assert sum(tree["leaves"]) == tree["leaf_count"] and tree["leaves"][0] == tree["empty_leaves"]
+    assert sum(level["triangles"] for level in tree["levels"]) == tree["references"]
+    assert len(tree["levels"]) == tree["depth"] + 1 == session.state()["tree_levels"]
+
+
+def check_pixel(session):
+    pixel = json.loads(session.get("/api/pixel?x=24&y=26"))
+    one = pixel["photons"][0]
+    ((_, light, group, points),) = flights_of(session, one["map"], f"path={one['path']}")
+    assert light & 0xFFFF == one["light"] and group == one["group"]
+    assert min(math.dist(point[0], one["position"]) for point in points) < 1e-5
+
+
+def write_scene():
+    """A room full of fog with a lamp and a glass ball."""
+    meshes = [
+        {"quad": [[-2, 0, 2], [2, 0, 2], [2, 0, -2], [-2, 0, -2]], "material": "grey"},
+        {"quad": [[-2, 0, -2], [2, 0, -2], [2, 3, -2], [-2, 3, -2]], "material": "grey"},
+        {"quad": [[-0.5, 3, -0.5], [0.5, 3, -0.5], [0.5, 3, 0.5], [-0.5, 3, 0.5]], "material": "lamp"},
+        {"sphere": {"centre": [0, 1.2, 0], "radius": 0.5, "triangles": 200}, "material": "glass"},
+    ]
+    materials = {"grey": {"diffuse": 0.5}, "lamp": {"emission": [5, 4, 3]}, "glass": {"kind": "glass", "ior": 1.5}}
+    fog = {"media": {"fog": {"scattering": 0.2, "absorption": 0.02}}, "fog": "fog"}
+    camera = {"eye": [0, 1.2, 5], "look_at": [0, 1, 0]}
+    with open("foggy.json", "w", encoding="utf-8") as file:
+        json.dump({"kandela": 1, "materials": materials, "meshes": meshes, "camera": camera, **fog}, file)
+
+
+def maps_of(session):
+    return {one["name"]: one["count"] for one in session.state()["photon_maps"]}
+
+
+def main():
+    write_scene()
+    device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+    session = Session("serve", "foggy.json", *SMALL, *OPTIONS, "--device", device)
+    try:
+        session.wait(lambda state: state["status"] == "done")
+        maps = maps_of(session)
+        assert list(maps) == ["global", "caustic", "volume"], maps
+        check_tree(session)
+        check_pixel(session)
+        for name, count in maps.items():
+            photons = check_flights(session, name)
+            assert len(photons) == count and {one[3] for one in photons} == {list(maps).index(name)}
+            check_planes(session, name, count)
+        photons = session.get("/api/photons?map=global")
+        for eye in ([0.5, 1.2, 5], [0, 1.2, 4]):
+            session.post("/api/camera", {"eye": eye})
+            check_same(session, *OPTIONS, "--device", device, "--eye", ",".join(map(str, eye)), scene="foggy.json")
+            assert session.get("/api/photons?map=global") == photons, "photons do not depend on the camera"
+        (lamp,) = session.state()["lights"]
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 2}])
+        brighter, _ = rows_of(session, "global")
+        assert [row[1] for row in brighter] == [tuple(2 * power for power in row[1]) for row in rows_in(photons)]
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 1}])
+        assert session.get("/api/photons?map=global") == photons
+        session.post("/api/settings", {"media": "beams", "integrator": "sppm", "passes": 2})
+        maps = maps_of(session)
+        assert list(maps) == ["global", "caustic", "beams"], maps
+        check_flights(session, "global")
+        beams, _ = rows_of(session, "beams", "&limit=2000000")
+        assert len(beams) >= maps["beams"], "the last path is traced to its end"
+        lengths = [math.dist(one[0], struct.unpack("<3f", one[4])) for one in beams]
+        assert min(lengths) > 0 and {one[3] for one in beams} == {3}
+        assert len(flights_of(session, "beams", "count=20")) == 20
+        assert session.ask("/api/planes?map=beams&level=0")[0] == 409
+        session.post("/api/settings", {"integrator": "vcm", "spp": 2})
+        assert maps_of(session) == {"vertices": 48 * 32}
+        vertices = check_flights(session, "vertices")
+        few, total = rows_of(session, "vertices", "&limit=200")
+        assert 50 < len(few) <= 200 and 0.5 < total / len(vertices) < 2
+        everything = {one[:3] for one in vertices}
+        assert all(one[:3] in everything for one in few)
+        session.post("/api/settings", {"integrator": "path"})
+        assert maps_of(session) == {} and session.ask("/api/photons")[0] == 409
+        assert session.ask("/api/flights?count=1")[0] == 409 and session.ask("/api/flights?count=0")[0] == 400
+        assert session.ask("/api/photons?map=none")[0] == 400
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
+main()

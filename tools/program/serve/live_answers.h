@@ -1,0 +1,44 @@
+/* What the queries of the live view share: parts of answers, and the place that a pixel shows. */
+#ifndef KD_TOOLS_PROGRAM_SERVE_LIVE_ANSWERS_H
+#define KD_TOOLS_PROGRAM_SERVE_LIVE_ANSWERS_H
+#include "tools/program/serve/live_session.h"
+#include <cjson/cJSON.h>
+
+enum { LIVE_BOXES_MAX = 1 << 19, PIXEL_PHOTONS_MAX = 1024 };
+
+/* Before the rows of a binary answer. */
+typedef struct sent_header {
+    uint32_t count, stride, total;
+} sent_header;
+
+/* live_queries.c */
+void live_fail(live_query *query, unsigned code, const char *message);
+/* Takes over `bytes`, from malloc; NULL: out of memory, unless the query has failed before. */
+void live_finish(live_query *query, void *bytes, size_t count);
+void live_finish_json(live_query *query, cJSON *owned);
+/* In the coordinates of the scene's files. */
+void live_sent_corner(float out[3], const scene_view *scene, vec3 local);
+cJSON *live_position_of(const scene_view *scene, vec3 local);
+cJSON *live_vector_of(vec3 v);
+/* The ray through the centre of the query's pixel of the film; says that there is none. */
+bool live_centre_ray(ray *out, live_query *query, const render_moment *now);
+/* Sets *out to the point that the centre of the query's pixel shows; says that there is none. */
+bool live_place_of(vec3 *out, live_query *query, const render_moment *now);
+/* live_light.c: adds the photons of the density estimate at `position`. */
+void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
+                      vec3 position);
+
+/* live_maps.c */
+extern const char *const live_map_names[LIVE_MAPS];
+/* The set of light paths (render/api/flights.h) that makes a map. */
+int live_set_of(int map);
+/* Returns the map of a query; LIVE_MAPS if there is none, which the query then says. */
+int live_find_map(live_query *query, const render_moment *now);
+/* Returns the maps in host memory; those of a device are copied once. NULL: there are none, or no
+   memory, which the query then says. */
+const photon_maps *live_host_maps(live_query *query, live_session *live, const render_moment *now);
+const photon_map *live_map_in(const photon_maps *maps, int map);
+/* Returns the index in the state's lights of a light source; KD_NONE if it is not in one. */
+uint32_t live_group_of(const live_session *live, const scene_view *scene, uint32_t light);
+
+#endif

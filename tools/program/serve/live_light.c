@@ -1,0 +1,341 @@
+/* Queries of photons and of the ways that light took, answered by the thread that renders. */
+#include "core/parallel/parallel.h"
+#include "render/api/flights.h"
+#include "render/frame/frame.h"
+#include "render/photon_mapping/eye_path.h"
+#include "tools/program/serve/live_answers.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most light paths that a query traces, and paths of a piece of its work. */
+enum { TRACED_MAX = 1 << 22, TRACED_PROBE = 256, PIECE = 1 << 10 };
+
+/* --- photons of a pixel ----------------------------------------------------------------------- */
+
+void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
+                      vec3 position) {
+    const scene_view *scene = now->frame->scene;
+    const photon_maps *maps = live_host_maps(query, live, now);
+    cJSON *list = cJSON_AddArrayToObject(root, "photons");
+    if (!maps || (maps->global.count == 0 && maps->caustic.count == 0)) return;
+    const bool global = maps->global.count > 0;
+    photon_map_view map = global ? photon_maps_global(maps) : photon_maps_caustic(maps);
+    const light_source source = light_source_of(now->frame);
+    if (source.view) { /* the radius of sppm shrinks from pass to pass */
+        const photon_map_view *view = global ? &source.view->global : &source.view->caustic;
+        map.gather = view->gather;
+        map.radius = view->radius;
+    }
+    const bool fixed = map.gather == 0;
+    if (fixed) map.gather = PIXEL_PHOTONS_MAX;
+    photon_gathering *gathered = (photon_gathering *)malloc(sizeof *gathered);
+    if (!gathered) return;
+    photon_gather(&map, position, gathered);
+    if (fixed) gathered->radius = map.radius;
+    cJSON_AddNumberToObject(root, "radius", (double)gathered->radius);
+    for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i) {
+        const photon *one = map.photons + gathered->neighbours[i].node;
+        const uint32_t group = live_group_of(live, scene, one->light);
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddItemToObject(object, "position", live_position_of(scene, one->position));
+        cJSON_AddItemToObject(object, "power", live_vector_of(one->power));
+        cJSON_AddItemToObject(object, "direction", live_vector_of(one->direction));
+        cJSON_AddNumberToObject(object, "bounce", one->bounce);
+        cJSON_AddNumberToObject(object, "light", one->light);
+        cJSON_AddNumberToObject(object, "group", group == KD_NONE ? -1 : (double)group);
+        cJSON_AddStringToObject(object, "map", live_map_names[global ? 0 : 1]);
+        cJSON_AddNumberToObject(object, "path", one->path);
+        cJSON_AddItemToArray(list, object);
+    }
+    free(gathered);
+}
+
+/* --- photons ---------------------------------------------------------------------------------- */
+
+typedef struct sent_photon {
+    float position[3], power[3];
+    uint8_t bounce, light;
+    uint16_t map;
+    int8_t direction[4];
+} sent_photon;
+
+/* Rows of an answer: a sent_photon each, the end of a beam, and the number of the path if the query
+   asks for it. */
+typedef struct row_list {
+    char *bytes;
+    size_t stride;
+    uint64_t count, capacity;
+    const scene_view *scene;
+    int map;
+    bool paths;
+} row_list;
+
+/* A mixing function, so that the photons that are left out have no pattern. */
+static uint32_t mixed(uint32_t index) {
+    index = (index ^ index >> 16) * 0x7feb352du;
+    index = (index ^ index >> 15) * 0x846ca68bu;
+    return index ^ index >> 16;
+}
+
+static bool open_rows(row_list *out, const live_query *query, const scene_view *scene, int map,
+                      uint64_t capacity) {
+    const size_t stride = sizeof(sent_photon) + (map == LIVE_MAP_BEAMS ? 3 * sizeof(float) : 0) +
+                          (query->paths ? sizeof(uint32_t) : 0);
+    char *bytes = (char *)malloc(sizeof(sent_header) + capacity * stride);
+    *out = (row_list){bytes, stride, 0, capacity, scene, map, query->paths};
+    return bytes != NULL;
+}
+
+static void add_row(row_list *to, const photon *from) {
+    sent_photon row;
+    char *at = to->bytes + sizeof(sent_header) + to->count * to->stride;
+    if (to->count == to->capacity) return;
+    memset(&row, 0, sizeof row);
+    live_sent_corner(row.position, to->scene, from->position);
+    for (int i = 0; i < 3; ++i) {
+        row.power[i] = vec3_axis(from->power, i);
+        row.direction[i] = (int8_t)lrintf(127 * vec3_axis(from->direction, i));
+    }
+    row.bounce = from->bounce;
+    row.light = (uint8_t)from->light;
+    row.map = (uint16_t)to->map;
+    memcpy(at, &row, sizeof row);
+    if (to->map == LIVE_MAP_BEAMS) {
+        float end[3];
+        const vec3 last = vec3_along(from->position, from->normal.x, from->direction);
+        live_sent_corner(end, to->scene, last);
+        memcpy(at + sizeof row, end, sizeof end);
+    }
+    if (to->paths) memcpy(at + to->stride - sizeof from->path, &from->path, sizeof from->path);
+    ++to->count;
+}
+
+static void finish_rows(live_query *query, row_list *rows, uint64_t total) {
+    const sent_header header = {(uint32_t)rows->count, (uint32_t)rows->stride, (uint32_t)total};
+    if (rows->bytes) memcpy(rows->bytes, &header, sizeof header);
+    live_finish(query, rows->bytes, sizeof header + rows->count * rows->stride);
+}
+
+/* Photons of a map, chosen by a hash of their number. */
+static void send_stored(live_query *query, const scene_view *scene, const photon_map *map,
+                        int which) {
+    const uint64_t count = map->photons ? map->count : 0;
+    const uint64_t step = (count + query->limit - 1) / query->limit;
+    row_list rows;
+    if (open_rows(&rows, query, scene, which, count < query->limit ? count : query->limit))
+        for (uint64_t i = 0; i < count; ++i)
+            if (step <= 1 || mixed((uint32_t)i) % step == 0) add_row(&rows, map->photons + i);
+    finish_rows(query, &rows, count);
+}
+
+/* Paths traced again: one of each `step` consecutive ones. */
+typedef struct trace_piece {
+    photon *photons;
+    uint64_t count, capacity;
+    bool failed;
+} trace_piece;
+
+typedef struct tracing {
+    const flights *of;
+    uint64_t step, chosen; /* paths */
+    trace_piece *pieces;
+} tracing;
+
+static uint64_t chosen_path(uint64_t paths, uint64_t step, uint64_t number) {
+    const uint64_t path = number * step + mixed((uint32_t)number) % step;
+    return path < paths ? path : paths - 1;
+}
+
+static void keep_photons(trace_piece *to, const flight *from) {
+    if (to->count + from->photon_count > to->capacity) {
+        const uint64_t capacity = 2 * to->capacity + FLIGHT_POINTS;
+        photon *more = (photon *)realloc(to->photons, capacity * sizeof *more);
+        to->failed |= !more;
+        if (!more) return;
+        to->photons = more;
+        to->capacity = capacity;
+    }
+    memcpy(to->photons + to->count, from->photons, from->photon_count * sizeof *from->photons);
+    to->count += from->photon_count;
+}
+
+static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    const tracing *work = (const tracing *)context;
+    flight one;
+    (void)thread;
+    for (int64_t p = begin; p < end; ++p)
+        for (uint64_t i = (uint64_t)p * PIECE; i < (uint64_t)(p + 1) * PIECE && i < work->chosen;
+             ++i) {
+            flights_trace(work->of, chosen_path(work->of->paths, work->step, i), &one);
+            keep_photons(&work->pieces[p], &one);
+        }
+}
+
+/* Returns the step at which about `limit` photons are stored. */
+static uint64_t step_for(const flights *of, uint64_t limit) {
+    const uint64_t least = (of->paths + TRACED_MAX - 1) / TRACED_MAX;
+    const uint64_t probe = (of->paths + TRACED_PROBE - 1) / TRACED_PROBE;
+    uint64_t stored = 0, traced = 0;
+    flight one;
+    for (; traced * probe < of->paths; ++traced) {
+        flights_trace(of, chosen_path(of->paths, probe, traced), &one);
+        stored += one.photon_count;
+    }
+    const double all = (double)stored / (double)traced * (double)of->paths;
+    const double step = ceil(all / (double)limit);
+    return step > (double)least ? (uint64_t)step : least;
+}
+
+static void send_traced(live_query *query, const flights *of, int map) {
+    tracing work = {.of = of, .step = step_for(of, query->limit)};
+    work.chosen = (of->paths + work.step - 1) / work.step;
+    const uint64_t piece_count = (work.chosen + PIECE - 1) / PIECE;
+    uint64_t stored = 0;
+    bool failed = true;
+    row_list rows = {.bytes = NULL};
+    work.pieces = (trace_piece *)calloc(piece_count, sizeof *work.pieces);
+    if (work.pieces) {
+        parallel_for((int64_t)piece_count, 1, trace_pieces, &work);
+        failed = false;
+        for (uint64_t p = 0; p < piece_count; ++p) {
+            stored += work.pieces[p].count;
+            failed |= work.pieces[p].failed;
+        }
+    }
+    failed = failed || !open_rows(&rows, query, of->scene, map,
+                                  stored < query->limit ? stored : query->limit);
+    for (uint64_t p = 0; work.pieces && p < piece_count; ++p) {
+        for (uint64_t i = 0; !failed && i < work.pieces[p].count; ++i)
+            add_row(&rows, work.pieces[p].photons + i);
+        free(work.pieces[p].photons);
+    }
+    free(work.pieces);
+    finish_rows(query, &rows, stored * work.step);
+}
+
+/* Opens the flights of a map, or says why there are none. */
+static bool open_flights(flights *out, live_query *query, const frame *frame, int map) {
+    if (flights_open(out, frame, live_set_of(map)) == KD_OK) return true;
+    live_fail(query, 409, kd_last_error());
+    status_clear();
+    return false;
+}
+
+void live_query_photons(live_query *query, live_session *live, const render_moment *now) {
+    const int map = live_find_map(query, now);
+    flights of;
+    if (map == LIVE_MAPS) return;
+    if (map == LIVE_MAP_BEAMS || map == LIVE_MAP_VERTICES) {
+        if (open_flights(&of, query, now->frame, map)) send_traced(query, &of, map);
+        return;
+    }
+    const photon_maps *maps = live_host_maps(query, live, now);
+    if (maps) send_stored(query, now->frame->scene, live_map_in(maps, map), map);
+}
+
+/* --- flights ---------------------------------------------------------------------------------- */
+
+typedef struct sent_flight {
+    uint32_t path, light, group, count;
+} sent_flight;
+
+typedef struct sent_point {
+    float position[3], power[3];
+    uint8_t kind, stored;
+    uint16_t bounce;
+    uint32_t material;
+} sent_point;
+
+typedef struct flight_list {
+    sent_flight *flights;
+    sent_point *points;
+    uint32_t count, limit, point_count, point_capacity;
+    bool failed;
+} flight_list;
+
+static void add_flight(flight_list *to, const live_session *live, const scene_view *scene,
+                       uint32_t path, const flight *from) {
+    if (to->point_count + from->point_count > to->point_capacity) {
+        const uint32_t capacity = 2 * to->point_capacity + FLIGHT_POINTS;
+        sent_point *more = (sent_point *)realloc(to->points, capacity * sizeof *more);
+        to->failed |= !more;
+        if (!more) return;
+        to->points = more;
+        to->point_capacity = capacity;
+    }
+    for (uint32_t i = 0; i < from->point_count; ++i) {
+        const flight_point *point = &from->points[i];
+        sent_point *sent = to->points + to->point_count++;
+        live_sent_corner(sent->position, scene, point->position);
+        for (int axis = 0; axis < 3; ++axis) sent->power[axis] = vec3_axis(point->power, axis);
+        sent->kind = (uint8_t)point->kind;
+        sent->stored = point->stored;
+        sent->bounce = (uint16_t)point->bounce;
+        sent->material = point->material;
+    }
+    to->flights[to->count++] = (sent_flight){
+        path, from->light, live_group_of(live, scene, from->light), from->point_count};
+}
+
+/* Returns the path of a flight to try: that of a stored photon if `map` is not NULL. */
+static uint32_t tried_path(const photon_map *map, uint64_t paths, uint32_t trial) {
+    const uint64_t count = map ? map->count : paths;
+    const uint64_t at = mixed(trial) * count >> 32;
+    return map ? map->photons[at].path : (uint32_t)at;
+}
+
+/* Adds flights of different paths that store a photon, up to the limit. */
+static void choose_flights(flight_list *to, const live_session *live, const flights *of,
+                           const photon_map *map) {
+    enum { TRIALS = 64 };
+    flight one;
+    for (uint32_t trial = 0; trial < TRIALS * to->limit && to->count < to->limit; ++trial) {
+        const uint32_t path = tried_path(map, of->paths, trial);
+        bool known = false;
+        for (uint32_t i = 0; i < to->count; ++i) known |= to->flights[i].path == path;
+        if (known) continue;
+        flights_trace(of, path, &one);
+        if (one.photon_count > 0) add_flight(to, live, of->scene, path, &one);
+        if (to->failed) return;
+    }
+}
+
+static void send_flights(live_query *query, const flight_list *list) {
+    const sent_header header = {list->count, sizeof(sent_point), list->point_count};
+    const size_t flight_bytes = list->count * sizeof *list->flights,
+                 point_bytes = list->point_count * sizeof *list->points;
+    char *bytes = list->failed ? NULL : (char *)malloc(sizeof header + flight_bytes + point_bytes);
+    if (bytes) {
+        memcpy(bytes, &header, sizeof header);
+        memcpy(bytes + sizeof header, list->flights, flight_bytes);
+        if (point_bytes) memcpy(bytes + sizeof header + flight_bytes, list->points, point_bytes);
+    }
+    live_finish(query, bytes, sizeof header + flight_bytes + point_bytes);
+}
+
+void live_query_flights(live_query *query, live_session *live, const render_moment *now) {
+    const int map = live_find_map(query, now);
+    flights of;
+    flight one;
+    if (map == LIVE_MAPS || !open_flights(&of, query, now->frame, map)) return;
+    if (query->path >= (int64_t)of.paths) {
+        live_fail(query, 400, "path: the pass has fewer light paths");
+        return;
+    }
+    const bool traced = map == LIVE_MAP_BEAMS || map == LIVE_MAP_VERTICES;
+    const photon_maps *maps = traced || query->path >= 0 ? NULL : live_host_maps(query, live, now);
+    if (!traced && query->path < 0 && !maps) return;
+    flight_list list = {.limit = (uint32_t)query->limit};
+    list.flights = (sent_flight *)calloc(list.limit, sizeof *list.flights);
+    list.failed = !list.flights;
+    if (!list.failed && query->path >= 0) {
+        flights_trace(&of, (uint64_t)query->path, &one);
+        add_flight(&list, live, of.scene, (uint32_t)query->path, &one);
+    } else if (!list.failed) {
+        choose_flights(&list, live, &of, maps ? live_map_in(maps, map) : NULL);
+    }
+    send_flights(query, &list);
+    free(list.flights);
+    free(list.points);
+}
