@@ -71,9 +71,9 @@ KD_API kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_
 /* Kernels of density estimates; u is the distance in bandwidths. */
 typedef enum kd_density_kernel {
     KD_DENSITY_GAUSSIAN = 0,     /* exp(-u^2 / 2) */
-    KD_DENSITY_TOPHAT = 1,       /* 1 if u < 1, as the following 0 elsewhere */
+    KD_DENSITY_TOPHAT = 1,       /* 1; this kernel and those below are 0 for u >= 1, unless noted */
     KD_DENSITY_EPANECHNIKOV = 2, /* 1 - u^2 */
-    KD_DENSITY_EXPONENTIAL = 3,  /* exp(-u), everywhere */
+    KD_DENSITY_EXPONENTIAL = 3,  /* exp(-u), for all u */
     KD_DENSITY_LINEAR = 4,       /* 1 - u */
     KD_DENSITY_COSINE = 5        /* cos(pi u / 2) */
 } kd_density_kernel;

@@ -50,11 +50,12 @@ typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64
 /* Settings of calls. Initialise with kd_call_default; new fields are only added at the end. */
 typedef struct kd_call {
     size_t struct_size;
-    int32_t threads;      /* CPU threads, with the one that makes the call; 0: the `threads` of the
-                             tree's or the rendering's options, else kd_threads() */
-    int32_t reserved;     /* 0 */
-    kd_progress progress; /* or NULL; kd_render and kd_photons_emit prefer their own argument */
-    void *context;        /* passed to it */
+    int32_t threads;  /* CPU threads, with the one that makes the call; 0: the `threads` of the
+                         tree's or the rendering's options, else kd_threads() */
+    int32_t reserved; /* must be 0 */
+    kd_progress
+        progress;  /* may be NULL; the argument of kd_render and kd_photons_emit replaces it */
+    void *context; /* passed to `progress` */
 } kd_call;
 
 /* Sets the fields to their defaults. */
@@ -63,8 +64,8 @@ static inline void kd_call_default(kd_call *call) {
     kd_call_default_sized(call, sizeof *call);
 }
 
-/* Sets how the calling thread's calls are made from now on; NULL: the defaults. Other threads have
-   their own settings. Results do not depend on them.
+/* Sets threads, progress and cancellation of the later calls of the calling thread; NULL: the
+   defaults. Other threads have their own settings. Results do not depend on them.
    A cancelled call returns KD_INTERRUPTED and frees what it made: handles are NULL, trees and
    scenes unchanged, the contents of result arrays undefined (kd_render returns the partial image).
    Work on the CPU is cancelled after about 10 ms; some steps of a build, and the functions that
@@ -81,12 +82,12 @@ typedef enum kd_log_level {
     KD_LOG_DETAIL = 3
 } kd_log_level;
 
-/* Receives one line, without a trailing newline; from any thread, errors from the one that made the
-   call. */
+/* Receives a message of one line, without a trailing newline. Any thread may call it; errors come
+   from the thread that made the call. */
 typedef void (*kd_log_function)(void *context, kd_log_level level, const char *message);
 
-/* Sets the receiver of the messages of all calls up to `maximum`; NULL, as at the start: none. The
-   library itself prints nothing. Not thread-safe: no call may run concurrently. */
+/* Sets the receiver of the messages of all calls, of levels up to `maximum`; NULL (the default):
+   none. The library itself prints nothing. Not thread-safe: no call may run concurrently. */
 KD_API void kd_log_set(kd_log_function log, void *context, kd_log_level maximum);
 
 /***************************************** Memory ********************************************/

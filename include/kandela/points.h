@@ -1,7 +1,7 @@
 /* Nearest-neighbour queries on sets of points, float or double: in 1 to 8 dimensions a
    left-balanced k-d tree, built and queried on all CPU cores or on a CUDA device; in 9 to 65536
-   dimensions the search compares all points in blocks, on all CPU cores, with results defined
-   alike. C99.
+   dimensions the search compares all points in blocks, on all CPU cores, with results of the same
+   definition. C99.
 
        #include <kandela/points.h>
        #include <stdio.h>

@@ -267,13 +267,13 @@ typedef struct kd_scene_light {
     kd_scene_light_kind kind;
     int32_t hidden;      /* 1: not seen by the camera, except in mirrors and through glass */
     double position[3];  /* m; of an area light its corner */
-    double direction[3]; /* in which the light of a spot or directional light travels */
-    double edges[2][3];  /* of an area light, which emits along edges[0] x edges[1], m */
+    double direction[3]; /* direction in which the light of a spot or directional light travels */
+    double edges[2][3];  /* edges of an area light, which emits along edges[0] x edges[1], m */
     double emission[3];  /* red, green, blue: intensity of point and spot lights (on the axis),
                             W/sr; irradiance of directional, W/m^2; radiance of area lights,
                             W/(sr m^2) */
-    double radius;       /* of the ball or disc of point and spot lights, m; 0: a point */
-    double inner, outer; /* * of spots: angles from the axis of full and of no intensity, degrees:
+    double radius;       /* radius of the ball or disc of point and spot lights, m; 0: a point */
+    double inner, outer; /* * spots: angles from the axis of full and of zero intensity, degrees:
                             20, 30 */
     double angle;        /* diameter of the disc of a directional light, degrees; 0: a point */
 } kd_scene_light;
@@ -281,8 +281,8 @@ typedef struct kd_scene_light {
 /* A scene in memory. Set struct_size to sizeof and what is not needed to 0. */
 typedef struct kd_scene_parts {
     size_t struct_size;
-    const char *text; /* description as of kd_scene_parse, without the keys `camera` and `lights` if
-                         these are given below; NULL: all meshes, grey */
+    const char *text; /* description as for kd_scene_parse, without the keys `camera` and `lights`
+                         if these are given below; NULL: all meshes, grey */
     uint64_t bytes;
     const char *folder;
     const kd_scene_mesh *meshes;
@@ -292,8 +292,8 @@ typedef struct kd_scene_parts {
     uint64_t light_count;
 } kd_scene_parts;
 
-/* Creates a scene from its parts, of which it keeps copies; otherwise as kd_scene_parse, in whose
-   words errors are told: "lights[1].radius". */
+/* Creates a scene from its parts, which are copied. Otherwise as kd_scene_parse; errors name the
+   parts as keys of a description, such as "lights[1].radius". */
 KD_API kd_status kd_scene_make(kd_scene **scene, const kd_scene_parts *parts,
                                kd_render_options *options);
 
