@@ -21,6 +21,7 @@
 #include "accel/tree/walk.h"
 #ifndef __CUDACC__
 #include "accel/tree/vectors.h"
+#include "accel/wide/wide_tree.h"
 #endif
 
 typedef struct instance_hit {
@@ -49,6 +50,49 @@ KD_FN float instance_reach(box3 box, vec3 from) {
     return float_max(instance_largest(vec3_sub(box.lo, from)),
                      instance_largest(vec3_sub(box.hi, from)));
 }
+
+#ifndef __CUDACC__
+/* An instance for rays on a CPU: what a ray needs before it enters the mesh. The fourth number of
+   a vector is 0. */
+typedef struct instance_place {
+    double back[3][4];   /* columns of the inverse of the matrix of to_world */
+    double from[3];      /* translation of to_world */
+    float spread, fixed; /* of the slack: the factor of a ray's distance, and a summand */
+    float lo[4], hi[4];  /* box that contains the instance in world space */
+    float mesh_lo[4], mesh_hi[4], centre[4]; /* the mesh's box, and the centre of its wide tree */
+    uint32_t shape, mask;                    /* mask: of a scene of rays */
+} instance_place;
+
+KD_FN instance_place instance_place_make(const instance *instance, const instanced_shape *shape,
+                                         box3 box) {
+    instance_place made;
+    const box3 mesh = shape->tree.box;
+    memset(&made, 0, sizeof made);
+    for (int column = 0; column < 3; ++column) {
+        for (int row = 0; row < 3; ++row) made.back[column][row] = instance->back[row][column];
+        made.from[column] = instance->to_world.m[column][3];
+        made.lo[column] = vec3_axis(box.lo, column);
+        made.hi[column] = vec3_axis(box.hi, column);
+        made.mesh_lo[column] = vec3_axis(mesh.lo, column);
+        made.mesh_hi[column] = vec3_axis(mesh.hi, column);
+        if (shape->tree.wide) made.centre[column] = vec3_axis(shape->tree.wide->centre, column);
+    }
+    made.spread = instance->spread;
+    made.fixed = instance->spread * float_max(instance_largest(box.lo), instance_largest(box.hi)) +
+                 float_max(instance_largest(mesh.lo), instance_largest(mesh.hi));
+    made.shape = instance->shape;
+    made.mask = KD_NONE;
+    return made;
+}
+
+KD_FN box3 instance_place_box(const instance_place *place) {
+    box3 box;
+    box.lo = vec3_make(place->lo[0], place->lo[1], place->lo[2]);
+    box.hi = vec3_make(place->hi[0], place->hi[1], place->hi[2]);
+    return box;
+}
+
+#endif
 
 /* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
    box. */
@@ -93,13 +137,10 @@ KD_FN ray instance_ray_local(const instance *instance, ray ray) {
     return ray;
 }
 
-/* Intersects a triangle of an instance. Returns true if it improves the best hit. */
-KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
-    const instance *instance = ray->view->list + number;
-    const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
-    const vec3 a = instance_corner(instance, ray->positions[corner[0]]);
-    const vec3 b = instance_corner(instance, ray->positions[corner[1]]);
-    const vec3 c = instance_corner(instance, ray->positions[corner[2]]);
+/* Intersects a triangle of an instance, given in world space. Returns true if it improves the best
+   hit. */
+KD_FN bool instance_corners_intersect(instance_ray *ray, uint32_t number, uint32_t triangle, vec3 a,
+                                      vec3 b, vec3 c) {
     float t = 0, u = 0, v = 0;
     if (!triangle_intersect(&ray->precomputed, a, b, c, &t, &u, &v)) return false;
     instance_hit *best = &ray->best;
@@ -119,6 +160,15 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
     best->at.triangle = triangle;
     best->instance_id = number;
     return true;
+}
+
+KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
+    const instance *instance = ray->view->list + number;
+    const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
+    return instance_corners_intersect(ray, number, triangle,
+                                      instance_corner(instance, ray->positions[corner[0]]),
+                                      instance_corner(instance, ray->positions[corner[1]]),
+                                      instance_corner(instance, ray->positions[corner[2]]));
 }
 
 /* User data of instance_leaf_intersect: a ray and an instance. */
@@ -156,26 +206,33 @@ KD_FN bool instance_aim_mesh(tritree_walk *walk, ray *local, const instance *ins
     return instance_aim(walk, shape->box, *local, slack, slack_t, tmax);
 }
 
-/* instance_cast_one for a shape whose tree has a wide form, on a CPU. */
-bool instance_cast_wide(instance_ray *instance_ray, uint32_t number, const box3 *box);
-
-/* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
-   is a hit. */
-KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
+/* Traverses one instance's mesh by the nodes of its tree; `box` contains the instance. With `any`,
+   returns true if there is a hit. */
+KD_FN bool instance_cast_plain(instance_ray *instance_ray, uint32_t number, const box3 *box) {
     const instance *instance = instance_ray->view->list + number;
     const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
     tritree_walk walk;
     ray local;
     instance_leaf_query instance_leaf_query = {instance_ray, number};
-#ifndef __CUDACC__
-    if (shape->tree.wide) return instance_cast_wide(instance_ray, number, box);
-#endif
     if (!instance_aim_mesh(&walk, &local, instance, shape, box, instance_ray->ray,
                            instance_ray->best.at.t))
         return false;
     return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect,
                                &instance_leaf_query, &instance_ray->best.at.t, instance_ray->any,
                                (tritree_counts *)0);
+}
+
+/* The same by the wide form of the tree, on a CPU. */
+bool instance_cast_wide(instance_ray *instance_ray, uint32_t number, const box3 *box);
+
+/* The same by the fastest form of the tree. */
+KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
+#ifndef __CUDACC__
+    const instance_view *view = instance_ray->view;
+    if (view->shapes[view->list[number].shape].tree.wide)
+        return instance_cast_wide(instance_ray, number, box);
+#endif
+    return instance_cast_plain(instance_ray, number, box);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */

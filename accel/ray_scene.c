@@ -46,6 +46,10 @@ static void drop_committed(kd_ray_scene *scene) {
     memory_free(scene->nodes);
     memory_free(scene->order);
     memory_free(scene->roots);
+    memory_free(scene->wide.places);
+    memory_free(scene->wide.nodes);
+    memory_free(scene->wide.roots);
+    memset(&scene->wide, 0, sizeof scene->wide);
     scene->shapes = NULL;
     scene->list = NULL;
     scene->members = NULL;
@@ -249,7 +253,8 @@ static kd_status make_instance(const kd_ray_scene *scene, uint32_t i) {
 typedef struct making {
     const kd_ray_scene *scene;
     box3 *boxes;
-    uint32_t failed; /* the first instance with an invalid transform */
+    shape_hull *hulls; /* per shape, on a CPU */
+    uint32_t failed;   /* the first instance with an invalid transform */
     const uint32_t *begins;
 } making;
 
@@ -265,15 +270,19 @@ static void make_some(void *context, int64_t begin, int64_t end, int thread) {
             continue;
         }
         const instance *made = a->scene->list + i;
-        a->boxes[i] = a->scene->members[i].mask
-                          ? instance_box(made, a->scene->shapes[made->shape].box)
-                          : box3_empty();
+        const instanced_shape *shape = a->scene->shapes + made->shape;
+        a->boxes[i] = a->scene->members[i].mask ? instance_box(made, shape->box) : box3_empty();
+        if (a->scene->device >= 0) continue;
+        a->scene->wide.places[i] =
+            instance_place_make(made, shape, scene_hull_box(a->hulls + made->shape, made, shape));
+        a->scene->wide.places[i].mask = a->scene->members[i].mask;
     }
 }
 
 static kd_status make_instances(kd_ray_scene *scene, making *a) {
     KD_TRY(KD_RESERVE_ZEROED(scene->list, scene->instance_count));
     KD_TRY(KD_RESERVE_ZEROED(scene->members, scene->instance_count));
+    if (scene->device < 0) KD_TRY(KD_RESERVE(scene->wide.places, scene->instance_count));
     a->failed = KD_NONE;
     KD_TRY(parallel_for_stage("build", scene->instance_count, GRAIN, make_some, a));
     if (a->failed == KD_NONE) return KD_OK;
@@ -295,8 +304,11 @@ static void build_some(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t world = begin; world < end; ++world) {
         const uint32_t first = a->begins[world], last = a->begins[world + 1];
         scene->roots[world] = first < last ? 2 * first : (uint32_t)KD_NONE;
-        if (first < last)
-            instance_tree_build(scene->nodes, 2 * first, scene->order, a->boxes, first, last);
+        if (first == last) continue;
+        instance_tree_build(scene->nodes, 2 * first, scene->order, a->boxes, first, last);
+        if (scene->device >= 0) continue;
+        uint32_t used = scene->wide.roots[world];
+        scene_wide_make(scene, a->boxes, 2 * first, &used);
     }
 }
 
@@ -316,6 +328,9 @@ static kd_status build_worlds(kd_ray_scene *scene, making *a) {
         for (uint32_t i = 0; i < scene->instance_count; ++i)
             if (!box3_is_empty(a->boxes[i])) scene->order[begins[world_of(scene, i) + 1]++] = i;
         a->begins = begins;
+        status = scene_wide_reserve(scene, begins, groups);
+    }
+    if (status == KD_OK) {
         parallel_for((int64_t)groups, GRAIN, build_some, a);
     }
     memory_free(begins);
@@ -326,6 +341,13 @@ static kd_status commit(kd_ray_scene *scene, making *a) {
     KD_TRY(find_device(scene));
     KD_TRY(take_shapes(scene));
     KD_TRY(KD_RESERVE(a->boxes, scene->instance_count));
+    if (scene->device < 0) {
+        KD_TRY(KD_RESERVE_ZEROED(a->hulls, scene->tree_count));
+        for (uint32_t i = 0; i < scene->tree_count; ++i) {
+            const wide_tree *tree = scene->shapes[i].tree.wide;
+            if (tree) scene_hull_make(a->hulls + i, tree);
+        }
+    }
     KD_TRY(make_instances(scene, a));
     KD_TRY(build_worlds(scene, a));
     const instance_view view = {.shapes = scene->shapes,
@@ -350,6 +372,7 @@ kd_status kd_ray_scene_commit(kd_ray_scene *scene) {
     drop_committed(scene);
     const kd_status status = commit(scene, &a);
     memory_free(a.boxes);
+    memory_free(a.hulls);
     if (status != KD_OK) drop_committed(scene);
     scene->committed = status == KD_OK;
     scene->commit_seconds = timing_now() - started;
@@ -396,6 +419,10 @@ void kd_ray_scene_describe_sized(const kd_ray_scene *scene, kd_ray_scene_info *i
                 scene->instance_count * (sizeof *scene->list + sizeof *scene->members +
                                          2 * sizeof *scene->nodes + sizeof *scene->order) +
                 ((uint64_t)scene->world_count + 1) * sizeof *scene->roots;
+            if (scene->device < 0)
+                filled.bytes += scene->instance_count * sizeof *scene->wide.places +
+                                scene->wide.node_count * sizeof *scene->wide.nodes +
+                                ((uint64_t)scene->world_count + 1) * sizeof *scene->wide.roots;
             for (uint32_t i = 0; i < scene->instance_count; ++i) {
                 const instanced_shape *shape = scene->shapes + scene->list[i].shape;
                 if (scene->members[i].mask && !box3_is_empty(shape->box))

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { GRAIN = 256 /* rays or points per piece */ };
+enum { GRAIN = 1024 /* rays or points per piece */ };
 
 /* The public structs and the internal ones have the same layout. */
 static_assert(sizeof(kd_scene_hit) == sizeof(scene_hit) &&
@@ -71,13 +71,14 @@ void ray_scene_drop_nearest(kd_ray_scene *scene) {
 
 typedef struct answering {
     const scene_rays_view *view;
+    const scene_wide *wide;
     const scene_query *query;
 } answering;
 
 static void answer_some(void *context, int64_t begin, int64_t end, int thread) {
     const answering *a = (const answering *)context;
     (void)thread;
-    ray_scene_answer(a->view, a->query, (uint64_t)begin, (uint64_t)end);
+    ray_scene_answer(a->view, a->wide, a->query, (uint64_t)begin, (uint64_t)end);
 }
 
 static kd_status answer(const kd_ray_scene *scene, const scene_query *given, void *stream) {
@@ -93,7 +94,7 @@ static kd_status answer(const kd_ray_scene *scene, const scene_query *given, voi
     } else {
         scene_rays_view view = scene->view;
         view.nearest = __atomic_load_n(&scene->nearest, __ATOMIC_ACQUIRE);
-        answering a = {&view, &copy};
+        answering a = {&view, &scene->wide, &copy};
         KD_TRY(parallel_for_stage("query", (int64_t)query->count, GRAIN, answer_some, &a));
     }
     KD_REQUIRE(!fault, KD_ERROR_USAGE,

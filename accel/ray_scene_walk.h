@@ -370,36 +370,46 @@ KD_FN uint32_t scene_world(const scene_rays_view *scene, const scene_query *quer
     return KD_NONE;
 }
 
-KD_FN void scene_ray_query(const scene_rays_view *scene, const scene_query *query, uint64_t i) {
-    scene_ray ray;
+/* Sets up ray i of a query, but for `precomputed`. Returns its world; KD_NONE if it hits nothing.
+ */
+KD_FN uint32_t scene_ray_begin(scene_ray *ray, const scene_rays_view *scene,
+                               const scene_query *query, uint64_t i) {
     const uint32_t world = scene_world(scene, query, i);
     const struct ray given = query->rays[i];
-    ray.scene = scene;
-    ray.kind = query->kind;
-    ray.mask = query->masks ? query->masks[i] : KD_NONE;
-    ray.limit = given.tmax;
-    ray.row = NULL;
-    ray.used = ray.capacity = 0;
+    ray->scene = scene;
+    ray->kind = query->kind;
+    ray->mask = query->masks ? query->masks[i] : KD_NONE;
+    ray->limit = given.tmax;
+    ray->row = NULL;
+    ray->used = ray->capacity = 0;
     if (query->kind == SCENE_ROWS) {
         const uint64_t begin = query->offsets ? query->offsets[i] : i * query->row;
         const uint64_t end = query->offsets ? query->offsets[i + 1] : begin + query->row;
-        ray.row = query->hits + (begin - query->hits_begin);
-        ray.capacity = end > begin ? end - begin : 0;
+        ray->row = query->hits + (begin - query->hits_begin);
+        ray->capacity = end > begin ? end - begin : 0;
     }
-    ray.base.view = &scene->instances;
-    ray.base.ray = given;
-    ray.base.best.at.t = given.tmax;
-    ray.base.best.at.u = ray.base.best.at.v = 0;
-    ray.base.best.at.triangle = ray.base.best.instance_id = KD_NONE;
-    ray.base.ignored_instance = query->ignored ? query->ignored[2 * i] : KD_NONE;
-    ray.base.ignored_triangle = query->ignored ? query->ignored[2 * i + 1] : KD_NONE;
-    ray.base.any = query->kind == SCENE_ANY;
-    if (world != KD_NONE && vec3_is_finite(given.origin) && vec3_is_finite(given.direction) &&
-        given.tmin < given.tmax && (query->kind != SCENE_ROWS || ray.capacity)) {
-        ray.base.precomputed = precomputed_ray_make(given);
+    ray->base.view = &scene->instances;
+    ray->base.ray = given;
+    ray->base.best.at.t = given.tmax;
+    ray->base.best.at.u = ray->base.best.at.v = 0;
+    ray->base.best.at.triangle = ray->base.best.instance_id = KD_NONE;
+    ray->base.ignored_instance = query->ignored ? query->ignored[2 * i] : KD_NONE;
+    ray->base.ignored_triangle = query->ignored ? query->ignored[2 * i + 1] : KD_NONE;
+    ray->base.any = query->kind == SCENE_ANY;
+    if (!vec3_is_finite(given.origin) || !vec3_is_finite(given.direction) ||
+        !(given.tmin < given.tmax) || (query->kind == SCENE_ROWS && !ray->capacity))
+        return KD_NONE;
+    return world;
+}
+
+KD_FN void scene_ray_query(const scene_rays_view *scene, const scene_query *query, uint64_t i) {
+    scene_ray ray;
+    const uint32_t world = scene_ray_begin(&ray, scene, query, i);
+    if (world != KD_NONE) {
+        ray.base.precomputed = precomputed_ray_make(ray.base.ray);
         scene_ray_walk(&ray, world);
     }
-    scene_ray_end(&ray, query, i, given.tmax);
+    scene_ray_end(&ray, query, i, query->rays[i].tmax);
 }
 
 #endif

@@ -159,6 +159,10 @@ VECTOR8_FN float4v float4v_max(float4v a, float4v b) {
     return float4v_select(a > b, a, b);
 #endif
 }
+/* Returns the largest of the first three components. */
+VECTOR8_FN float float4v_largest(float4v v) {
+    return float_max(v[0], float_max(v[1], v[2]));
+}
 VECTOR8_FN float4v float4v_permute(float4v v, int4v order) {
 #ifdef __AVX__
     return (float4v)_mm_permutevar_ps((__m128)v, (__m128i)order);

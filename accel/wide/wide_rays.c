@@ -172,7 +172,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
         if (large) expect_nodes(tree, lists.nodes, nodes);
         for (uint32_t i = 0; i < nodes; ++i) {
             wide_ray *walk = lists.nodes[i];
-            wide_step(walk, tree, capacity, any);
+            wide_step(walk, tree, capacity, any, NULL);
             join_list(&lists, &lengths, walk);
         }
         const uint32_t leaves = lengths.leaves;

@@ -35,7 +35,7 @@ typedef struct wide_ray {
     float origin[3];    /* permuted to the axes kx, ky, kz */
     uint32_t word;      /* next: a node, a leaf, or WIDE_OVER */
     ray_hit best;       /* for `any` only the triangle: 0 or KD_NONE */
-    uint16_t nearer[3]; /* offset of the near planes of each axis: 0 or WIDE_LANES */
+    uint16_t nearer[4]; /* offset of the near planes of each axis: 0 or WIDE_LANES */
     uint16_t octant;    /* index of a node's order */
     uint16_t rows[3];   /* offsets of the axes kx, ky, kz in a leaf */
     uint32_t top;       /* entries of the stack below the next one */
@@ -61,15 +61,20 @@ VECTOR8_FN void wide_stack_empty(wide_ray *ray, uint32_t *words, float *nears) {
     }
 }
 
+/* Returns whether the numbers of a ray are in the range for which vectors are made. */
+VECTOR8_FN bool wide_is_usual(float largest, float slack_t) {
+    return largest >= 0x1p-90f && largest <= 0x1p90f && slack_t < 0x1p50f;
+}
+
 /* Setup for triangles, as precomputed_ray_make. */
-VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *ray, float4v size) {
+VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const float *origin, const float *along,
+                               float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
     const float4v former = __builtin_shufflevector(size, size, 0, 1, 0, 3);
     const float4v latter = __builtin_shufflevector(size, size, 1, 2, 2, 3);
     const int kz = largest[int4v_signs((int4v)(former > latter))];
     const int axes[3] = {after[kz + 1], after[kz + 2], kz};
-    const float *origin = &ray->origin.x, *along = &ray->direction.x;
     for (int i = 0; i < 3; ++i) {
         wide_ray->origin[i] = origin[axes[i]];
         wide_ray->rows[i] = (uint16_t)(3 * axes[i]);
@@ -78,36 +83,48 @@ VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *ray, float4v size)
     wide_ray->shear = over / along[kz];
 }
 
-/* Sets up a ray at the root. Returns which traversal can handle it. */
-VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *ray) {
-    const float4v o = float4v_of(ray->origin), d = float4v_of(ray->direction);
+/* Sets up the direction of a ray, at the root of a tree with the given box. `origin` and `along`
+   are in memory what `o` and `d` are in registers. Returns the ray's reach; *largest is the largest
+   component of its direction. */
+VECTOR8_FN float wide_ray_aim(wide_ray *wide_ray, const float4v box[2], float4v centre, float4v o,
+                              float4v d, const float *origin, const float *along, float *largest) {
+    enum { N = WIDE_LANES };
+    static const uint16_t nearer[8][4] = {{0, 0, 0}, {N, 0, 0}, {0, N, 0}, {N, N, 0},
+                                          {0, 0, N}, {N, 0, N}, {0, N, N}, {N, N, N}};
     const float4v size = float4v_abs(d);
-    const float largest = float_max(size[0], float_max(size[1], size[2]));
-    const float4v far = float4v_max(float4v_abs(float4v_of(tree->box.lo) - o),
-                                    float4v_abs(float4v_of(tree->box.hi) - o));
-    const float reach = float_max(far[0], float_max(far[1], far[2]));
+    *largest = float4v_largest(size);
+    const float4v far = float4v_max(float4v_abs(box[0] - o), float4v_abs(box[1] - o));
     const int4v sign = (int4v)d & INT32_MIN;
     const float4v safe =
-        (float4v)((int4v)float4v_max(size, float4v_all(largest * 0x1p-26f)) | sign);
+        (float4v)((int4v)float4v_max(size, float4v_all(*largest * 0x1p-26f)) | sign);
     const uint32_t octant = int4v_signs((int4v)d);
     wide_ray->inverse = 1 / safe;
-    wide_ray->back = (float4v_of(tree->wide->centre) - o) * wide_ray->inverse;
-    for (int axis = 0; axis < 3; ++axis)
-        wide_ray->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
-    wide_ray_shear(wide_ray, ray, size);
-    wide_ray->slack_t = reach / largest * TRITREE_SLACK_T;
+    wide_ray->back = (centre - o) * wide_ray->inverse;
+    memcpy(wide_ray->nearer, nearer[octant], sizeof wide_ray->nearer);
+    wide_ray_shear(wide_ray, origin, along, size);
     wide_ray->octant = (uint16_t)octant;
+    wide_ray->word = 0;
+    wide_ray->top = WIDE_FLOOR;
+    return float4v_largest(far);
+}
+
+/* Sets up a ray at the root. Returns which traversal can handle it. */
+VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *ray) {
+    const float4v box[2] = {float4v_of(tree->box.lo), float4v_of(tree->box.hi)};
+    float largest;
+    const float reach =
+        wide_ray_aim(wide_ray, box, float4v_of(tree->wide->centre), float4v_of(ray->origin),
+                     float4v_of(ray->direction), &ray->origin.x, &ray->direction.x, &largest);
+    wide_ray->slack_t = reach / largest * TRITREE_SLACK_T;
     wide_ray->tmin = ray->tmin;
     wide_ray->begin = ray->tmin - wide_ray->slack_t;
     wide_ray->limit = ray->tmax + wide_ray->slack_t;
     wide_ray->best.t = ray->tmax;
     wide_ray->best.u = wide_ray->best.v = 0;
     wide_ray->best.triangle = KD_NONE;
-    wide_ray->word = 0;
-    wide_ray->top = WIDE_FLOOR;
     /* All further results are then in the range of float, and 1 / direction is accurate. */
-    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && wide_ray->slack_t < 0x1p50f &&
-                       wide_ray->begin <= wide_ray->limit;
+    const bool usual =
+        wide_is_usual(largest, wide_ray->slack_t) && wide_ray->begin <= wide_ray->limit;
     return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
 }
 
@@ -150,12 +167,13 @@ VECTOR8_FN const uint32_t *wide_node_order(const float *node, uint32_t octant) {
 }
 
 /* Visits a node: pushes the children that the ray hits and pops the next word. */
-VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity, bool any) {
+VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity, bool any,
+                          const wide_far *from_far) {
     const float *node = wide_node_of(tree, at->word);
     uint32_t top = at->top;
     uint32_t *words = at->words;
     lanes near, far;
-    wide_intersect_children(at, node, NULL, &near, &far);
+    wide_intersect_children(at, node, from_far, &near, &far);
     if (any) {
         const uint32_t hit = lanes_hit(near, far);
         lanes_put_any(words + top, wide_node_words(node), hit);

@@ -32,7 +32,7 @@
    which they are added.
 
    Changes take effect with kd_ray_scene_commit; queries before that return KD_ERROR_USAGE. A commit
-   takes about 1.5 microseconds of processor time per instance, whatever the meshes: only the top
+   takes about 2 microseconds of processor time per instance, whatever the meshes: only the top
    level is rebuilt. A mesh whose vertices move is a new tree: kd_triangles_open, then
    kd_ray_scene_set_geometry. (A k-d tree is rebuilt, not refitted: about 2 seconds of processor
    time per million triangles.)

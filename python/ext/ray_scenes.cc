@@ -144,6 +144,23 @@ static nb::dict describe(const scene_handle &scene) {
     return out;
 }
 
+/* Fills rays (count, 8) from origins and directions. */
+static void rays_pack(nb::handle origins, nb::handle directions, double tmin, double tmax,
+                      nb::handle rays) {
+    array keep[3];
+    const uint64_t count = array_of(rays, "rays", true).rows();
+    const float *o =
+        (const float *)array_data(origins, "origins", "float32", 3 * count, false, &keep[0]);
+    const float *d =
+        (const float *)array_data(directions, "directions", "float32", 3 * count, false, &keep[1]);
+    kd_ray *to = (kd_ray *)array_data(rays, "rays", "float32", 8 * count, true, &keep[2]);
+    for (uint64_t i = 0; i < count; ++i)
+        to[i] = {{o[3 * i], o[3 * i + 1], o[3 * i + 2]},
+                 (float)tmin,
+                 {d[3 * i], d[3 * i + 1], d[3 * i + 2]},
+                 (float)tmax};
+}
+
 static scene_rays query_make(nb::handle rays, nb::handle masks, nb::handle worlds,
                              nb::handle ignored, uintptr_t stream) {
     scene_rays out;
@@ -317,6 +334,9 @@ static void bind_queries(nb::module_ &m) {
           nb::arg("worlds").none() = nb::none(), nb::arg("ignored").none() = nb::none(),
           nb::arg("stream") = 0,
           "Rays (count, 8) float32; masks and worlds (count,) uint32; ignored (count, 2) uint32.");
+    m.def("rays_pack", rays_pack, nb::arg("origins"), nb::arg("directions"), nb::arg("tmin"),
+          nb::arg("tmax"), nb::arg("rays"),
+          "Fills rays (count, 8) from origins and directions (count, 3) float32.");
     m.attr("kd_ray_query_default_sized") = m.attr("kd_ray_query_default");
     m.def("kd_point_query_default", points_make, nb::arg("points"),
           nb::arg("masks").none() = nb::none(), nb::arg("worlds").none() = nb::none(),

@@ -448,8 +448,12 @@ class RayScene:
                              f"{np.shape(tmax)} do not broadcast") from None
         rays = np.empty((*shape, 8), np.float32)
         with np.errstate(over="ignore"):
-            rays[..., 0:3], rays[..., 3] = self._relative(row, o), tmin
-            rays[..., 4:7], rays[..., 7] = d, tmax
+            pair = [np.ascontiguousarray(np.broadcast_to(x, (*shape, 3)), np.float32).reshape(-1, 3)
+                    for x in (self._relative(row, o), d)]
+            _c.rays_pack(*pair, *(float(t) if np.ndim(t) == 0 else 0.0 for t in (tmin, tmax)), rays.reshape(-1, 8))
+            for column, t in ((3, tmin), (7, tmax)):
+                if np.ndim(t):
+                    rays[..., column] = t
         return rays.reshape(-1, 8), shape
 
     def _query(self, given: tuple[Any, ...]) -> tuple[Any, Any, tuple[int, ...], int]:

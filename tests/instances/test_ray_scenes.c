@@ -197,6 +197,107 @@ static kd_triangles *open_square(void) {
     return tree;
 }
 
+static double many_random(void) {
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return (double)(state >> 8) / (1 << 24);
+}
+
+/* A rotation, scaled or mirrored, somewhere in a cube. */
+static void many_pose(double m[12], uint32_t i) {
+    const double scale = i % 5 == 1 ? 1e-3 : i % 5 == 2 ? -1.5 : 1, angle = 6.3 * many_random();
+    const int axis = (int)(i % 3), other = (axis + 1) % 3, last = (axis + 2) % 3;
+    memset(m, 0, 12 * sizeof *m);
+    m[4 * axis + axis] = scale;
+    m[4 * other + other] = m[4 * last + last] = cos(angle) * (i % 7 ? scale : 0.1);
+    m[4 * other + last] = sin(angle) * (i % 7 ? scale : 0.1);
+    m[4 * last + other] = -m[4 * other + last];
+    for (int k = 0; k < 3; ++k) m[4 * k + 3] = 30 * many_random() - 15;
+}
+
+enum { MANY_WORLDS = 7, COUNT = 300, MANY = TEST_HAS_SANITIZER ? 500 : 4000 };
+
+/* Rays to instances, most of them in a world where the ray sees the instance. */
+static void many_rays(const kd_ray_instance *instances, kd_ray *rays, uint32_t *worlds,
+                      uint32_t *masks) {
+    for (uint32_t i = 0; i < MANY; ++i) {
+        const uint32_t to = (uint32_t)(COUNT * many_random());
+        for (int k = 0; k < 3; ++k) {
+            rays[i].origin[k] = (float)(40 * many_random() - 20);
+            rays[i].direction[k] =
+                (float)(instances[to].transform[4 * k + 3] + 0.3 * many_random()) -
+                rays[i].origin[k];
+        }
+        rays[i].tmin = 0;
+        rays[i].tmax = i % 9 ? INFINITY : 0.9f;
+        worlds[i] =
+            instances[to].world < MANY_WORLDS && i % 10 ? instances[to].world : i % MANY_WORLDS;
+        masks[i] = i % 4 ? 1 : 2;
+    }
+}
+
+/* In worlds of no instance to some 90, whose rays come in no order, the closest hit is the first of
+   the list, which takes another traversal (tested above). */
+static void test_many_instances(void **state) {
+    (void)state;
+    enum { SOUP = 150 };
+    static float soup[SOUP][3][3];
+    static kd_ray_instance instances[COUNT];
+    static kd_ray rays[MANY];
+    static uint32_t worlds[MANY], masks[MANY], counts[MANY];
+    static kd_scene_hit hits[MANY], first[MANY];
+    static uint8_t blocked[MANY];
+    kd_triangles *trees[3] = {NULL, open_square(), NULL};
+    kd_ray_scene *scene = NULL;
+    kd_ray_query query;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < 9 * SOUP; ++i)
+        soup[i / 9][i / 3 % 3][i % 3] =
+            (float)(0.4 * many_random() + (double)(i / 9 % 5) * 0.2 - (double)(i % 3) * 0.1);
+    const kd_triangle_mesh one = kd_triangle_mesh_make(soup[0][0], 3, NULL, 1),
+                           all = kd_triangle_mesh_make(soup[0][0], 3 * SOUP, NULL, SOUP);
+    ok(kd_triangles_open(&trees[0], &one, NULL));
+    ok(kd_triangles_open(&trees[2], &all, NULL));
+    ok(kd_ray_scene_open(&scene, MANY_WORLDS));
+    for (uint32_t i = 0; i < 3; ++i) ok(kd_ray_scene_add_geometry(scene, trees[i], NULL));
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        instances[i] = kd_ray_instance_make(i % 3);
+        instances[i].world = i % 11 == 0 ? KD_EVERY_WORLD
+                             : i < 2     ? 1
+                                         : 2 + i * i % (MANY_WORLDS - 2);
+        instances[i].mask = i % 13 ? 3 : 1;
+    }
+    ok(kd_ray_scene_add_instances(scene, instances, COUNT, NULL));
+    kd_ray_query_default(&query);
+    query.count = MANY;
+    query.rays = rays;
+    query.worlds = worlds;
+    query.masks = masks;
+    for (int move = 0; move < 2; ++move) {
+        for (uint32_t i = 0; i < COUNT; ++i) {
+            many_pose(instances[i].transform, i);
+            ok(kd_ray_scene_set_transforms(scene, i, instances[i].transform, 1));
+        }
+        ok(kd_ray_scene_commit(scene));
+        many_rays(instances, rays, worlds, masks);
+        ok(kd_ray_scene_intersect(scene, &query, hits));
+        ok(kd_ray_scene_occluded(scene, &query, blocked));
+        ok(kd_ray_scene_first(scene, &query, 1, first, counts));
+        for (uint32_t i = 0; i < MANY; ++i) {
+            if (counts[i])
+                expect_hit(&first[i], &hits[i], i, 0);
+            else
+                expect_miss(&hits[i], &rays[i]);
+            assert_int_equal(blocked[i], counts[i]);
+            found += counts[i];
+        }
+    }
+    print_message("%u hits\n", found);
+    assert_true(found > MANY / 4);
+    kd_ray_scene_close(scene);
+    for (uint32_t i = 0; i < 3; ++i) kd_triangles_close(trees[i]);
+}
+
 static void test_normals_and_shared_edges(void **state) {
     (void)state;
     kd_triangles *tree = open_square();
@@ -343,6 +444,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rays_match_all_triangles),
                                        cmocka_unit_test(test_changes),
                                        cmocka_unit_test(test_nearest_points),
+                                       cmocka_unit_test(test_many_instances),
                                        cmocka_unit_test(test_normals_and_shared_edges),
                                        cmocka_unit_test(test_empty_scenes),
                                        cmocka_unit_test(test_invalid_arguments_are_rejected)};
