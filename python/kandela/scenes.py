@@ -189,7 +189,7 @@ class Picture:
 
     @classmethod
     def load(cls, path: Any) -> Picture:
-        """Read an image file.
+        """Read an image from a file.
 
         Parameters
         ----------
