@@ -319,6 +319,12 @@ typedef struct kd_image kd_image;
    The caller closes *image with kd_image_close. */
 KD_API kd_status kd_render(kd_image **image, const kd_scene *scene,
                            const kd_render_options *options, kd_progress progress, void *context);
+/* Reads a picture of any format that the program reads. An .exr file by kd_image_write has all
+   channels, equal to the bit, and the number of samples; other files have R, G, B, maybe A, and 0
+   samples. `options`: how kd_image_write finishes 8-bit files, as for kd_render; NULL: the
+   defaults. On failure *image is NULL. The caller closes *image with kd_image_close. */
+KD_API kd_status kd_image_read(kd_image **image, const char *path,
+                               const kd_render_options *options);
 /* Frees the image; `image` may be NULL. */
 KD_API void kd_image_close(kd_image *image);
 

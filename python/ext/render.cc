@@ -190,6 +190,14 @@ static void bind_image(nb::module_ &m) {
           [](const image_handle &image) { return kd_image_hash(image.use("picture").get()); });
     m.def("kd_image_channel", channel, nb::arg("image"), nb::arg("name"),
           "(height, width) float32, not a copy; None if there is no such channel.");
+    m.def(
+        "kd_image_read",
+        [](const std::string &path, const render_options &options) {
+            kd_image *image = nullptr;
+            check_unlocked([&] { return kd_image_read(&image, path.c_str(), &options.c); });
+            return new image_handle(image, false);
+        },
+        nb::arg("path"), nb::arg("options"), "Reads a picture of any format.");
     m.def("kd_image_write", image_write, nb::arg("image"), nb::arg("path"), nb::arg("exposure"),
           nb::arg("tonemap"), "By suffix: .png, .exr, .pfm.");
 }

@@ -20,7 +20,7 @@ import webbrowser
 
 import numpy as np
 
-from . import errors
+from . import _c, errors
 from .arrays import path_text
 from .scenes import _READING, Scene, _check_option, _text, load_scene
 
@@ -86,7 +86,7 @@ def _arguments(options):
     for name, value in options.items():
         _check_option(name, "view")
         if name == "allow_outside":
-            if value:
+            if value not in (False, "off"):
                 yield "--allow-outside"
         else:
             yield f"--{name.replace('_', '-')}={_text(name, value)}"
@@ -242,12 +242,15 @@ def view(scene: Any, *, browser: bool | None = None, address: str = "127.0.0.1:0
         scene = load_scene(scene, **reading)
     folder, source = None, scene
     if isinstance(scene, Scene):
-        source, reading = scene._source
+        source, initial = scene._source, _c.kd_render_options_default()
+        reading = {name: text for name, text in source["options"].items() if text != _c.kd_render_options_get(initial, name)}
         given = {**reading, **given}
     arguments = list(_arguments(given))
-    if isinstance(source, tuple):
+    if isinstance(source, dict) and "path" in source:
+        source = source["path"]
+    elif isinstance(source, dict):
         folder = tempfile.TemporaryDirectory(prefix="kandela-view-")
-        source = _write_scene(folder.name, *source)
+        source = _write_scene(folder.name, source["text"], source["folder"], source["meshes"])
         if "--allow-outside" not in arguments:  # load_scene has checked the files; here they are absolute
             arguments.append("--allow-outside")
     page = LiveView([found, "serve", path_text(source), f"--serve={address}", *arguments], folder)

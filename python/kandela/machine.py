@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from . import _c
@@ -53,6 +54,8 @@ def builders() -> dict[str, list[str]]:
 def set_num_threads(threads: int) -> None:
     """Set the number of threads that all later calls use; results do not depend on it.
 
+    `threadpoolctl.threadpool_limits` sets it, too, if threadpoolctl is installed.
+
     Parameters
     ----------
     threads : int
@@ -79,3 +82,36 @@ def get_num_threads() -> int:
     True
     """
     return _c.kd_threads()
+
+
+def _register():
+    """Make the threads known to threadpoolctl, if it is installed."""
+    try:
+        import threadpoolctl
+
+        register = threadpoolctl.register  # from version 3.2 on
+    except (ImportError, AttributeError):
+        return
+
+    class Controller(threadpoolctl.LibController):
+        user_api = internal_api = "kandela"
+        filename_prefixes = (os.path.basename(_c.__file__),)
+
+        def __init__(self, *, filepath=None, **others):
+            if not os.path.samefile(filepath, _c.__file__):
+                raise OSError("a module of another package, which threadpoolctl then leaves out")
+            super().__init__(filepath=filepath, **others)
+
+        def get_num_threads(self):
+            return _c.kd_threads()
+
+        def set_num_threads(self, num_threads):
+            _c.kd_threads_set(num_threads)
+
+        def get_version(self):
+            return _c.kd_version()
+
+    register(Controller)
+
+
+_register()

@@ -19,6 +19,9 @@ from .mesh import TriangleMesh
 _ROWS = {row["name"]: row for row in map(_c.kd_render_option_get_info, range(_c.kd_render_option_count()))}
 #: Options of reading a scene, which `load_scene` takes
 _READING = ("allow_outside", "max_texture_memory", "clip", "frame", "frame_rate")
+#: Options that `Picture.save` applies.
+_FINISH = [name for name in ("exposure", "tonemap", "background", "bloom", "bloom_radius", "vignette", "contrast",
+                             "saturation", "white_balance") if name in _ROWS]
 TONEMAPS = tuple(_ROWS["tonemap"]["expected"].replace(" or ", ", ").split(", "))
 
 
@@ -75,6 +78,15 @@ class Scene:
         """All rendering options of the scene, by name."""
         return {name: _option(self._options, name) for name, row in _ROWS.items() if not row["alias"]}
 
+    def __getstate__(self):
+        """What the scene was made of: the path of its file, which is read again, or its description and
+        the arrays of its meshes.
+        """
+        return self._source
+
+    def __setstate__(self, state):
+        self.__init__(*_made(state), state)
+
     def __repr__(self):
         return f"<kandela.Scene of {self.counts['triangles']} triangles>"
 
@@ -97,8 +109,9 @@ class Picture:
         True if `progress` ended the rendering; the image is then the partial result.
     """
 
-    def __init__(self, held: Any, exposure: Any, tonemap: Any) -> None:
-        self._c, self._exposure, self._tonemap = held, exposure, tonemap
+    def __init__(self, held: Any, options: Any) -> None:
+        self._c, self._exposure, self._tonemap = held, _option(options, "exposure"), TONEMAPS.index(_option(options, "tonemap"))
+        self._finish = {name: _c.kd_render_options_get(options, name) for name in _FINISH}
         self.width, self.height = _c.kd_image_width(held), _c.kd_image_height(held)
         self.samples = _c.kd_image_samples(held)  #: smallest number of any pixel
         self.hash = _c.kd_image_hash(held)  #: hash of the bits of rgb
@@ -182,6 +195,55 @@ class Picture:
         exposure = self._exposure if exposure is None else exposure
         _c.kd_image_write(self._c, path_text(path), exposure, tonemap)
 
+    @classmethod
+    def load(cls, path: Any) -> Picture:
+        """Read an image from a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An .exr file that `save` wrote has all channels, bit for bit. Other images, of any format
+            that `kandela` reads, have R, G and B, maybe A, and 0 samples.
+
+        Returns
+        -------
+        Picture
+            `save` finishes it by the default options of `render`.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged or not an image.
+
+        Examples
+        --------
+        >>> Picture.load("/nowhere/at/all.exr")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all.exr: cannot open: No such file or directory
+        """
+        options = _c.kd_render_options_default()
+        return cls(_c.kd_image_read(path_text(path), options), options)
+
+    def __getstate__(self):
+        """The .exr file of `save`, which needs a build with OpenEXR, and how 8-bit files are finished."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "picture.exr")
+            self.save(path)
+            with open(path, "rb") as file:
+                return {"file": file.read(), "finish": self._finish, "interrupted": self.interrupted,
+                        "samples": self.samples}
+
+    def __setstate__(self, state):
+        options = _c.kd_render_options_default()
+        for name, text in state["finish"].items():
+            _c.kd_render_options_set(options, name, text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "picture.exr")
+            with open(path, "wb") as file:
+                file.write(state["file"])
+            self.__init__(_c.kd_image_read(path, options), options)
+        self.interrupted, self.samples = state["interrupted"], state["samples"]
+
     def _repr_png_(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "picture.png")
@@ -200,13 +262,25 @@ def _plain(value):
     raise TypeError(f"a scene description cannot contain a value of type {type(value).__name__}")
 
 
+def _made(recipe):
+    """Return the scene of the C library and its options."""
+    options = _c.kd_render_options_default()
+    for name, text in recipe["options"].items():
+        _c.kd_render_options_set(options, name, text)
+    if "path" in recipe:
+        return _c.kd_scene_load(recipe["path"], options), options
+    return _c.kd_scene_parse(recipe["text"], recipe["folder"], recipe["meshes"], options), options
+
+
 def _given(name, mesh):
-    """Remove the arrays of a mesh from its description and return them in the library's types."""
+    """Remove the arrays of a mesh from its description and return copies in the library's types, which
+    also serve to pickle the scene.
+    """
     arrays = [mesh.pop(key, None) for key in ("vertices", "faces", "normals", "texcoords")]
     if arrays[0] is not None:
         TriangleMesh._check(*(None if array is None else np.asarray(array) for array in arrays[:2]))
     types = (np.float32, np.uint32, np.float32, np.float32)
-    return (name,) + tuple(None if array is None else np.ascontiguousarray(array, kind)
+    return (name,) + tuple(None if array is None else np.array(array, kind, order="C")
                            for array, kind in zip(arrays, types))
 
 
@@ -257,16 +331,13 @@ def load_scene(source: Any, folder: Any = None, *, allow_outside: bool = False, 
     >>> scene.counts["triangles"]
     1
     """
-    options = _c.kd_render_options_default()
-    _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
-    _c.kd_render_options_set(options, "max_texture_memory", _text("max_texture_memory", max_texture_memory))
-    for name, value in (("clip", clip), ("frame", frame), ("frame_rate", frame_rate)):
-        if value is not None:
-            _c.kd_render_options_set(options, name, _text(name, value))
-    initial = _c.kd_render_options_default()
-    reading = {name: _option(options, name) for name in _READING if _option(options, name) != _option(initial, name)}
+    options = {"allow_outside": bool(allow_outside), "max_texture_memory": max_texture_memory, "clip": clip,
+               "frame": frame, "frame_rate": frame_rate}
+    recipe = {"options": {name: _text(name, value) for name, value in options.items() if value is not None}}
     if not isinstance(source, dict):
-        return Scene(_c.kd_scene_load(path_text(source), options), options, (path_text(source), reading))
+        path = path_text(source)
+        recipe["path"] = path if path.startswith("gen:") else os.path.abspath(path)
+        return Scene(*_made(recipe), recipe)
     source, meshes = dict(source), []
     source.setdefault("kandela", 1)
     entries = [dict(entry) for entry in source.get("meshes", [])]
@@ -281,8 +352,8 @@ def load_scene(source: Any, folder: Any = None, *, allow_outside: bool = False, 
             entry["file"] = f"mesh:meshes[{i}]"
     source["meshes"] = entries
     text = json.dumps(source, default=_plain)
-    folder = None if folder is None else path_text(folder)
-    return Scene(_c.kd_scene_parse(text, folder, meshes, options), options, ((text, folder, meshes), reading))
+    recipe.update(text=text, folder=os.path.abspath("." if folder is None else path_text(folder)), meshes=meshes)
+    return Scene(*_made(recipe), recipe)
 
 
 def _progress_bar():
@@ -346,7 +417,7 @@ def render(scene: Any, *, progress: Any = None, **options: Any) -> Picture:
     if progress is True:
         progress = _progress_bar()
     held = _c.kd_render(scene._c, taken, progress)
-    return Picture(held, _option(taken, "exposure"), TONEMAPS.index(_option(taken, "tonemap")))
+    return Picture(held, taken)
 
 
 def _listed(name, row):

@@ -132,6 +132,30 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
     return status;
 }
 
+kd_status kd_image_read(kd_image **image, const char *path, const kd_render_options *options) {
+    const image_reading reading = {.keeps_window = true};
+    kd_render_options taken;
+    kd_image *handle = NULL;
+    kd_status status = KD_OK;
+    KD_REQUIRE(image && path, KD_ERROR_USAGE, "`%s` must not be NULL", image ? "path" : "image");
+    *image = NULL;
+    kd_render_options_default(&taken);
+    if (options) KD_TRY(take_options(&taken, options));
+    KD_TRY(KD_RESERVE_ZEROED(handle, 1));
+    render_result *held = &handle->held;
+    IMAGE_FINISH_TAKE(&held->finish, &taken);
+    KD_TRY_GOTO(image_finish_check(&held->finish));
+    if (strcmp(taken.background, "environment") != 0)
+        KD_TRY_GOTO(image_background_read(&held->background, taken.background));
+    KD_TRY_GOTO(image_read_as(&held->picture, path, &reading));
+    held->samples_done = held->picture.samples_per_pixel;
+    held->image_hash = image_hash(&held->picture);
+    *image = handle;
+done:
+    if (status != KD_OK) kd_image_close(handle);
+    return status;
+}
+
 void kd_image_close(kd_image *owned) {
     if (!owned) return;
     render_close(&owned->held);

@@ -115,6 +115,18 @@ CALL(image_hash) {
     assert_true((kd_image_hash(ARG(0, image)) == 0) == (null == 0));
     return KD_OK;
 }
+CALL(image_read) {
+    char picture[80];
+    kd_image *read = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    snprintf(picture, sizeof picture, "%s/picture.pfm", folder);
+    assert_int_equal(kd_image_write(image, picture, 0, KD_TONEMAP_LINEAR), KD_OK);
+    const kd_status status = kd_image_read(ARG(0, &read), ARG(1, picture), ARG(2, &options));
+    unlink(picture);
+    kd_image_close(read);
+    return status;
+}
 CALL(image_write) {
     char picture[80];
     snprintf(picture, sizeof picture, "%s/picture.pfm", folder);

@@ -34,6 +34,9 @@ static void write_all(const kd_image *image) {
         /* a build may lack the format's library */
         if (status != KD_OK && (status != KD_ERROR_USAGE || strcmp(suffixes[i], "png") == 0))
             fail_msg("%s: %s", name, kd_last_error());
+        kd_image *read = NULL;
+        if (status == KD_OK) OK(kd_image_read(&read, name, NULL));
+        kd_image_close(read);
     }
     assert_non_null(kd_image_channel(image, "R"));
     assert_true(kd_image_width(image) == 20 && kd_image_height(image) == 16);

@@ -287,6 +287,7 @@ static const row rows[] = {
     ROW(image_samples, 1, ""),
     ROW(image_channel, 2, ""),
     ROW(image_hash, 1, ""),
+    ROW(image_read, 3, "01"),
     ROW(image_write, 2, "01"),
     ROW(photons_emit, 5, "012"),
     ROW(photons_close, 1, ""),

@@ -53,6 +53,34 @@ def test_arrays_match_files(tmp_path):
     assert seeds[0] != seeds[1] and kandela.render(words, seed=1, threads=1).hash == seeds[0]
 
 
+def test_scenes_and_pictures_are_copied(tmp_path):
+    """A pickled scene is that of its arrays when it was loaded; a picture keeps all channels, bit for bit."""
+    vertices = QUAD.astype(np.float32)
+    words = description()
+    words["meshes"][0]["vertices"] = vertices
+    scene = kandela.load_scene(words)
+    vertices += 9
+    (tmp_path / "scene.json").write_text('{"kandela": 1, "meshes": [{"file": "gen:blob:100"}], "environment": {"radiance": 1}}')
+    for one in (scene, kandela.load_scene(tmp_path / "scene.json", max_texture_memory=1 << 20), kandela.load_scene("gen:blob:100")):
+        picture = kandela.render(one, width=16, height=12, spp=2, bloom=0.1, background="white")
+        for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+            assert repr(again.options) == repr(one.options) and again.counts == one.counts
+            assert kandela.render(again, width=16, height=12, spp=2).hash == kandela.render(one, width=16, height=12, spp=2).hash
+        for again in (pickle.loads(pickle.dumps(picture)), copy.deepcopy(picture)):
+            assert (again.hash, again.samples, again.interrupted) == (picture.hash, 2, False)
+            for name in ("R", "A", "Z", "N.X", "Albedo.B"):
+                np.testing.assert_array_equal(again.channel(name), picture.channel(name))
+            again.save(tmp_path / "again.png", exposure=0)
+            picture.save(tmp_path / "picture.png", exposure=0)
+            assert (tmp_path / "again.png").read_bytes() == (tmp_path / "picture.png").read_bytes()
+    picture.save(tmp_path / "picture.exr")
+    assert kandela.Picture.load(tmp_path / "picture.exr").hash == picture.hash
+    assert kandela.Picture.load(tmp_path / "picture.png").rgb.shape == (12, 16, 3)
+    (tmp_path / "picture.exr").write_bytes(b"nothing")
+    with pytest.raises(kandela.InputError):
+        kandela.Picture.load(tmp_path / "picture.exr")
+
+
 def test_description_cannot_name_outside_files(tmp_path):
     (tmp_path / "scene").mkdir()
     with open(tmp_path / "quad.obj", "w") as file:

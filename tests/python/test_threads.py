@@ -208,3 +208,19 @@ def test_ctrl_c_interrupts_call(call):
     if not delays:
         pytest.skip("the call was over before the signal")
     assert min(delays) < 0.2 * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_threadpoolctl_limits_the_threads():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    before = kandela.get_num_threads()
+    with threadpoolctl.threadpool_limits(3, user_api="kandela"):
+        assert kandela.get_num_threads() == 3
+        assert [one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "kandela"] == [3]
+    assert kandela.get_num_threads() == before
+
+
+def test_joblib_runs_queries_in_processes():
+    joblib = pytest.importorskip("joblib")
+    tree = kandela.KDTree(X)
+    ids = joblib.Parallel(2)(joblib.delayed(tree.query)(part) for part in np.array_split(Q[:100], 2))
+    np.testing.assert_array_equal(np.concatenate([one[1] for one in ids]), tree.query(Q[:100])[1])
