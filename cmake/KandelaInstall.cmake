@@ -94,7 +94,7 @@ install(TARGETS kandela_static EXPORT kandela_targets ARCHIVE DESTINATION ${CMAK
         COMPONENT development)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/kandela DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT development FILES_MATCHING PATTERN "*.h")
+        COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 install(EXPORT kandela_targets NAMESPACE kandela:: FILE kandela-targets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela COMPONENT development)
 
@@ -122,7 +122,7 @@ Cflags: -I\${includedir}
 install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.c" PATTERN "*.ipynb" PATTERN "*.sbatch")
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.cu" PATTERN "*.ipynb" PATTERN "*.sbatch")
 install(FILES ${CMAKE_SOURCE_DIR}/include/kandela/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/include/kandela
         COMPONENT development)
 if(NOT TARGET kandela_program) # which installs it, too

@@ -12,6 +12,12 @@ nanobind_add_module(kandela_python STABLE_ABI NB_STATIC PROTECT_STACK ${extensio
 set_target_properties(kandela_python PROPERTIES OUTPUT_NAME _c LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/kandela)
 target_compile_features(kandela_python PRIVATE cxx_std_17)
 target_include_directories(kandela_python PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
+# Handlers for compiled JAX functions (python/ext/xla.cc), from the headers in jaxlib.
+execute_process(COMMAND ${Python_EXECUTABLE} -c "from importlib.util import find_spec; print(find_spec('jaxlib').submodule_search_locations[0])"
+                OUTPUT_VARIABLE jaxlib_folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(EXISTS "${jaxlib_folder}/include/xla/ffi/api/ffi.h")
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/python/ext/xla.cc PROPERTY COMPILE_OPTIONS -isystem ${jaxlib_folder}/include)
+endif()
 target_link_libraries(kandela_python PRIVATE kandela_internal kd_hardened)
 target_link_options(kandela_python PRIVATE -Wl,--exclude-libs,ALL)
 add_custom_command(TARGET kandela_python POST_BUILD # next to the module, for tests in the build directory

@@ -73,5 +73,6 @@ void bind_triangles(nb::module_ &module);
 void bind_ray_scenes(nb::module_ &module);
 void bind_render(nb::module_ &module);
 void bind_clouds(nb::module_ &module);
+void bind_xla(nb::module_ &module);
 
 #endif

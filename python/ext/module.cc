@@ -40,4 +40,5 @@ NB_MODULE(_c, module) {
     bind_ray_scenes(module);
     bind_render(module);
     bind_clouds(module);
+    bind_xla(module);
 }

@@ -79,5 +79,55 @@ def test_graphs_match_numpy():
     np.testing.assert_array_equal(kandela.torch.radius_graph(x, 0.2).numpy(), kandela.radius_graph(x.numpy(), 0.2))
 
 
+def soup(count, seed):
+    draw = np.random.default_rng(seed)
+    vertices = torch.tensor(draw.random((3 * count, 3)).astype(np.float32).astype(float), requires_grad=True)
+    aims, away = draw.random((40, 3)).astype(np.float32), draw.normal(size=(40, 3)).astype(np.float32)
+    rays = [torch.tensor(one.astype(float), requires_grad=True) for one in (aims + 3 * away, -away)]
+    return *rays, vertices, torch.arange(3 * count).reshape(-1, 3)
+
+
+def test_hits_are_those_of_a_mesh_with_gradients():
+    origins, directions, vertices, faces = soup(60, 8)
+    hits = kandela.torch.intersect(origins, directions, vertices, faces)
+    want = kandela.TriangleMesh(vertices.detach().numpy(), faces.numpy()).intersect(origins.detach().numpy(),
+                                                                                  directions.detach().numpy())
+    hit = torch.tensor(want.hit)
+    assert torch.equal(hits.triangle, torch.tensor(want.triangle.astype(np.int32)).long()) and 5 < hit.sum()
+    torch.testing.assert_close(hits.t[hit].float(), torch.tensor(want.t)[hit], rtol=1e-4, atol=1e-4)
+    assert torch.isinf(hits.t[~hit]).all() and (hits.weights[~hit] == 0).all()
+    hits.t[hit].sum().backward()
+    assert all(torch.isfinite(one.grad).all() for one in (origins, directions, vertices))
+    inner = hits.weights.detach().min(1)[0] > 0.02
+    assert inner.sum() > 3
+    few = [one.detach()[inner][:4].requires_grad_() for one in (origins, directions)] + [vertices]
+    assert torch.autograd.gradcheck(lambda *given: kandela.torch.intersect(*given, faces)[:3], few)
+    assert torch.autograd.gradgradcheck(lambda *given: kandela.torch.intersect(*given, faces)[:2], few)
+
+
+@pytest.mark.skipif(not hasattr(torch.library, "custom_op"), reason="PyTorch before 2.4")
+def test_compiled_functions_give_the_same():
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    origins, directions, vertices, faces = soup(60, 9)
+    q, x = cloud(40, 1), cloud(60, 2)
+    for function, given in ((lambda q, x: kandela.torch.nearest(q, x, 5), (q, x)),
+                            (kandela.torch.intersect, (origins, directions, vertices, faces)),
+                            (kandela.torch.mesh_distance2, (q, vertices, faces)),
+                            (lambda x: kandela.torch.knn_graph(x, 3), (x,)),
+                            (lambda x: kandela.torch.radius_graph(x, 0.2), (x,))):
+        plain, compiled = function(*given), torch.compile(function, fullgraph=True, backend="aot_eager")(*given)
+        for one, other in zip(*([[out] if torch.is_tensor(out) else out for out in (plain, compiled)])):
+            torch.testing.assert_close(one, other)
+            if not one.requires_grad:
+                continue
+            weights = torch.where(torch.isfinite(one), one.detach(), torch.zeros_like(one))
+            pairs = [torch.autograd.grad(out, given[0], weights, retain_graph=True)[0] for out in (one, other)]
+            torch.testing.assert_close(*pairs)
+    plain = [one.detach() for one in (q, x, origins, directions, vertices)]
+    torch.library.opcheck(torch.ops.kandela.nearest, (plain[0], plain[1], 5, 0.5))
+    torch.library.opcheck(torch.ops.kandela.first_triangle, (*plain[2:], faces))
+    torch.library.opcheck(torch.ops.kandela.closest_point, (plain[0], plain[4], faces))
+
+
 def test_examples_run():
     assert doctest.testmod(kandela.torch).failed == 0
