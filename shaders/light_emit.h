@@ -6,10 +6,10 @@
    Invariants: a pure function of (seed, pass, path). Paths are points of an additive lattice in
    five dimensions (light, position, direction), of which any first n points are evenly distributed.
    Source of the lattice: the Kronecker sequence with powers of the root of x^6 = x + 1, which
-   generalises the golden ratio to five dimensions; its steps are exact 64-bit integers.
-   Scrambled: Owen scrambling of each coordinate (sobol.h) permutes boxes of the lattice whose sides
-   are powers of 1/2 and keeps the points in each of them. The lattice stays equally even, but loses
-   its lines, which would be visible as arcs in light tracing, where individual paths are visible.
+   generalises the golden ratio to five dimensions; its steps are exact 64-bit integers. Owen
+   scrambling of each coordinate (sobol.h) permutes boxes of the lattice whose sides are powers of
+   1/2 and keeps the points in each of them. The lattice stays equally even, but loses its lines,
+   which would be visible as arcs in light tracing and as a weave in caustics of photon maps.
    Aim: if `aimed` is set, only photons whose straight path meets one of the target spheres are
    emitted: caustics need those that hit a lens first. A sphere is chosen in proportion to its solid
    angle (for light from infinity: to its disc). If n of them overlap, n choices lead to the same
@@ -38,7 +38,6 @@ typedef struct photon_emission {
     uint32_t pass;
     uint64_t shift[EMISSION_DIMENSIONS];    /* offset of the lattice, from (seed, pass) */
     uint32_t scramble[EMISSION_DIMENSIONS]; /* seeds of the scrambling, from (seed, pass) */
-    bool scrambled;
     emission_target targets[EMISSION_TARGETS];
     uint32_t target_count; /* at least 1 */
     bool aimed; /* false: target 0 bounds the scene, and limits light from infinity only */
@@ -68,25 +67,15 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     made.target_count = 1;
     made.aimed = aimed;
     made.guided = 0;
-    made.scrambled = false;
-    memset(made.scramble, 0, sizeof made.scramble);
+    const rng_key key = rng_key_make(seed, pass, UINT64_MAX);
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
-        const rng_block block = rng_draw(rng_key_make(seed, pass, UINT64_MAX), 0, d);
+        const rng_block shift = rng_draw(key, 0, d), scramble = rng_draw(key, 1, d);
         made.shift[d] =
-            (uint64_t)(block.value[0] * 0x1p24f) << 40 | (uint64_t)(block.value[1] * 0x1p24f) << 16;
+            (uint64_t)(shift.value[0] * 0x1p24f) << 40 | (uint64_t)(shift.value[1] * 0x1p24f) << 16;
+        made.scramble[d] =
+            (uint32_t)(scramble.value[0] * 0x1p16f) << 16 | (uint32_t)(scramble.value[1] * 0x1p16f);
     }
     return made;
-}
-
-/* Enables scrambling, which differs in each pass. */
-KD_FN void photon_emission_scramble(photon_emission *emission) {
-    emission->scrambled = true;
-    for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
-        const rng_key key = rng_key_make(emission->seed, emission->pass, UINT64_MAX);
-        const rng_block block = rng_draw(key, 1, d);
-        emission->scramble[d] =
-            (uint32_t)(block.value[0] * 0x1p16f) << 16 | (uint32_t)(block.value[1] * 0x1p16f);
-    }
 }
 
 /* Switches to another pass, with different photons. */
@@ -95,20 +84,23 @@ KD_FN void photon_emission_renew(photon_emission *emission, uint32_t pass) {
         photon_emission_make(emission->seed, pass, vec3_all(0), 0, emission->aimed);
     emission->pass = pass;
     memcpy(emission->shift, other.shift, sizeof emission->shift);
-    if (emission->scrambled) photon_emission_scramble(emission);
+    memcpy(emission->scramble, other.scramble, sizeof emission->scramble);
 }
 
-/* Returns coordinate d of lattice point `path`, in [0, 1). */
-KD_FN float photon_emission_number(const photon_emission *emission, uint64_t path, uint32_t d) {
+/* Returns coordinate d of lattice point `path` before scrambling, in units of 2^-32. */
+KD_FN uint32_t photon_emission_lattice(const photon_emission *emission, uint64_t path, uint32_t d) {
     const uint64_t step = d == 0   ? 0xe19b01aa9d42c633u
                           : d == 1 ? 0xc6d1d6c8ed0c9631u
                           : d == 2 ? 0xaf36d01ef7518dbbu
                           : d == 3 ? 0x9a69443f36f710e6u
                                    : 0x881403b9339bd42du;
-    uint32_t number = (uint32_t)((emission->shift[d] + (path + 1) * step) >> 32);
-    if (emission->scrambled)
-        number = bits_reverse(owen_scramble_reversed(bits_reverse(number), emission->scramble[d]));
-    return rng_unit_float(number);
+    return (uint32_t)((emission->shift[d] + (path + 1) * step) >> 32);
+}
+
+/* Returns coordinate d of point `path`, in [0, 1). */
+KD_FN float photon_emission_number(const photon_emission *emission, uint64_t path, uint32_t d) {
+    const uint32_t reversed = bits_reverse(photon_emission_lattice(emission, path, d));
+    return rng_unit_float(bits_reverse(owen_scramble_reversed(reversed, emission->scramble[d])));
 }
 
 /* A direction and the inverse of its pdf (sr). */

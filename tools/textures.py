@@ -66,11 +66,11 @@ def walnut(width=1024, height=1536, planks=5):
     return image(srgb(np.concatenate(parts)))
 
 
-def ribs(width=96, height=384):
+def ribs(width=96, height=512):
     """Heights of one rib of the cognac glass: u around it, v along its outline, which has ribs on the
     outside of the bowl alone."""
     u, v = (np.arange(width) + 0.5) / width, 1 - (np.arange(height) + 0.5) / height
-    strength = smoothstep((v - 0.345) / 0.105) * (1 - smoothstep((v - 0.61) / 0.125))
+    strength = smoothstep((v - 0.261) / 0.079) * (1 - smoothstep((v - 0.461) / 0.094))
     return heights(0.5 + 0.5 * strength[:, None] * np.cos(2 * np.pi * u))
 
 

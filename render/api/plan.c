@@ -143,7 +143,7 @@ static kd_status plan_cpu(render_plan *out, const scene_view *view,
     if (all && all_distributed) /* the trial's photons are not distributed */
         add(out, "trial of emission", pilot_bytes_max(photons));
     if (all && all_distributed)
-        add(out, "looks into maps", distributed_lookups_bytes(distributed_gather(options)));
+        add(out, "map lookups", distributed_lookups_bytes(distributed_gather(options)));
     if (all)
         add(out, "surface tiles",
             tile_set_bytes_max(view->mesh.triangle_count, discs_of(photons, options)));
@@ -251,7 +251,7 @@ static kd_status plan_device_work(render_plan *out, const scene_view *view,
     add_to(out, true, "splats", state_bytes(options));
     kd_render_options pooled = *options;
     pooled.device_paths = pooled_paths(view, options, rank_count);
-    add_to(out, true, maps ? "looks into maps" : "paths", pool_bytes(view, &pooled));
+    add_to(out, true, maps ? "map lookups" : "paths", pool_bytes(view, &pooled));
     photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,

@@ -147,7 +147,6 @@ static kd_status light_pass(frame *frame, uint32_t pass) {
     if (dark) state->paths = 0;
     state->emission = photon_emission_make(frame->options->seed, pass, box3_centre(scene->box),
                                            0.5f * vec3_length(box3_size(scene->box)), false);
-    photon_emission_scramble(&state->emission);
     uint64_t begin, end, cut = state->counts.cut;
     ranks_part(frame->comm, frame->comm ? frame->comm->rank : 0, state->paths, &begin, &end);
     state->first = (uint32_t)begin;

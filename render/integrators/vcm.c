@@ -386,7 +386,6 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
     for (uint32_t i = 0; i < state->aim_count && emission->target_count < EMISSION_TARGETS; ++i)
         emission->targets[emission->target_count++] = state->aims[i];
     if (emission->target_count > 1) emission->guided = aimed_share;
-    photon_emission_scramble(emission);
     view->radius = (float)((double)state->first_radius *
                            progressive_radius_share(pass, (double)frame->options->alpha));
     view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;

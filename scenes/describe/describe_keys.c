@@ -382,7 +382,8 @@ static const json_key spot_keys[] = {
     {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .maximum = 180,
      .unit = "degrees", .initial = "20", .help = "angle from the axis of full intensity"},
     {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .maximum = 180,
-     .unit = "degrees", .initial = "30", .help = "angle from the axis of zero intensity"},
+     .unit = "degrees", .initial = "30",
+     .help = "angle from the axis of zero intensity; at most 85 with a `radius`"},
     LIGHT_RADIUS("a disc"),
     LIGHT_SEEN,
     {.name = NULL}};

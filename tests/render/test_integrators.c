@@ -127,7 +127,8 @@ static void test_white_room(void **state) {
         kd_render_options options = small_options(names[i], 8, i == 0 ? 256 : 16);
         options.photons = i < 3 ? 20000 : 4000; /* of each pass */
         options.passes = 16;
-        expect_near(mean_of(&inside, &options), 10, 0.25); /* noise */
+        /* noise; a map has the photons of about 600 paths, whose lengths differ by 33 */
+        expect_near(mean_of(&inside, &options), 10, i < 2 ? 0.25 : 1);
     }
 }
 

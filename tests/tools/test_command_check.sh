@@ -30,6 +30,7 @@ expect_exit 2 "$program" check
 printf '{"kandela": 1}' >scene.json
 expect_exit 2 "$program" check scene.json
 expect_says err "scene description"
+expect_says err "--plan"
 expect_exit 2 "$program" check box.obj broken.obj
 
 # Each problem has a line, a severity and a name, and the problems of each kind are counted.

@@ -35,7 +35,9 @@ static kd_status run(const option_line *line) {
     const char *path = line->arguments[0];
     KD_REQUIRE(strcasecmp(file_suffix(path), ".json") != 0 || strncmp(path, "gen:", 4) == 0,
                KD_ERROR_USAGE,
-               "%s is a scene description; check the mesh files that it names, one by one", path);
+               "%s is a scene description; check the mesh files that it names, one by one; "
+               "`kandela render --plan` gives the warnings of the scene",
+               path);
     KD_TRY(fix_examine(path, values.fix));
     static job_control job; /* static, because a late signal may still access it */
     job_init(&job);
