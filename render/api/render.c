@@ -397,15 +397,16 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = keeper_of(&saving);
-    frame frame = {.scene = &view,
-                   .integrator = integrator_find(options->integrator),
-                   .keeper = &keeper,
-                   .options = &sized,
-                   .comm = keeping->comm,
-                   .distributed =
-                       ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
-                   .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
-                   .job = job};
+    frame frame = {
+        .scene = &view,
+        .integrator = integrator_find(options->integrator),
+        .keeper = &keeper,
+        .options = &sized,
+        .comm = keeping->comm,
+        .kept_maps = keeping->kept && keeping->kept->keeps_maps ? &keeping->kept->maps : NULL,
+        .distributed = ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
+        .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
+        .job = job};
     render_trees trees = {.moved = NULL};
     frame_cuda device_frame = {.pixels = NULL};
     film negative = {.pixels = NULL};

@@ -132,7 +132,9 @@ kd_status render_trees_reuse(render_result *out, frame_cuda *device_frame, rende
         out->tree_hash = kept->hash;
         return device_frame ? render_trees_place(device_frame, trees, view, options) : KD_OK;
     }
-    render_kept_close(kept);
+    kept_maps_drop(&kept->maps);
+    render_trees_close(&kept->trees);
+    kept->positions = NULL;
     KD_TRY(render_trees_open(out, device_frame, trees, view, options, job));
     kept->on_device = device_frame != NULL;
     kept->instances = view->instances;
@@ -147,5 +149,6 @@ kd_status render_trees_reuse(render_result *out, frame_cuda *device_frame, rende
 
 void render_kept_close(render_kept *owned) {
     render_trees_close(&owned->trees);
+    kept_maps_drop(&owned->maps);
     memset(owned, 0, sizeof *owned);
 }

@@ -4,6 +4,7 @@
 #include "accel/instances.h"
 #include "render/api/render.h"
 #include "render/frame/frame.h"
+#include "render/photon_mapping/kept_maps.h"
 
 typedef struct render_trees {
     tritree plain;
@@ -20,8 +21,8 @@ kd_status render_trees_place(frame_cuda *device_frame, const render_trees *trees
                              const scene_view *view, const kd_render_options *options);
 void render_trees_close(render_trees *owned); /* `owned` may be zeroed */
 
-/* Trees that are kept in host memory from one rendering of a scene to the next, and what they were
-   built of, and where. */
+/* Trees and photon maps that are kept in host memory from one rendering of a scene to the next, and
+   what they were built of, and where. */
 typedef struct render_kept {
     render_trees trees;
     instance_view instances; /* with its trees */
@@ -31,6 +32,8 @@ typedef struct render_kept {
     const vec3 *positions;
     uint32_t triangle_count;
     uint64_t hash;
+    kept_maps maps;
+    bool keeps_maps; /* set by the caller: photon maps are kept, too */
 } render_kept;
 
 /* As render_trees_open, but builds only if the trees that are kept do not fit; otherwise copies

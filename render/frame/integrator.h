@@ -35,6 +35,7 @@ struct frame_cuda;
 struct sample_range;
 struct sample_counts;
 struct light_source;
+struct kept_maps;
 
 /* One sample of all pixels, taken by all ranks together; each rank keeps a band of rows. */
 typedef struct distributed_range {
@@ -78,9 +79,10 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
     struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool distributed;   /* photons stay at the ranks that traced them (take_distributed) */
-    double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
-    double watch_at;    /* timing_now() of the next call of keeper->watch */
+    struct kept_maps *kept_maps; /* photon maps of earlier renderings; NULL: none are kept */
+    bool distributed;            /* photons stay at the ranks that traced them (take_distributed) */
+    double pause;    /* timing_now() from which the keeper is to save the film; 0: never */
+    double watch_at; /* timing_now() of the next call of keeper->watch */
     /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     struct frame_cuda *device_frame;
     bool on_target; /* options->target_error was reached */

@@ -13,6 +13,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/kept_maps.h"
 #include "render/photon_mapping/pilot.h"
 #include "scenes/assembly/scene.h"
 
@@ -22,6 +23,8 @@ enum { CARRIED_BATCHES };
 typedef struct photon_state {
     photon_options options;     /* options of one batch */
     photon_maps maps;           /* maps of the current batch */
+    photon_options made;        /* options that made them */
+    bool taken;                 /* from those that are kept, before `pilot_run` */
     photon_cuda device_photons; /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;
@@ -147,12 +150,27 @@ static kd_status photon_identify(frame *frame) {
     return photon_file_read_content(&frame->photon_map_hash, path);
 }
 
+/* With batches, each of which replaces the maps of the last one, and with a file nothing is kept.
+ */
+static kept_maps *kept_for(const frame *frame) {
+    const kd_render_options *options = frame->options;
+    return options->batches > 1 || options->photon_map || frame->device_frame ? NULL
+                                                                              : frame->kept_maps;
+}
+
+static bool take_kept(photon_state *state, const frame *frame) {
+    return kept_maps_take(&state->maps, &state->made, kept_for(frame), KEPT_MAPS, frame,
+                          &state->options);
+}
+
 /* Emits the photons, or reads them from the file of --photon-map. */
 static kd_status open_maps(photon_state *state, const frame *frame) {
     const photon_options *options = &state->options;
     const char *path = frame->options->photon_map;
     if (!path && frame->device_frame)
         return photon_cuda_make_maps(&state->device_photons, frame, options, walks_trees(state));
+    if (!path && take_kept(state, frame)) return KD_OK;
+    state->made = *options;
     if (!path) return photon_maps_open(&state->maps, frame->scene, options, frame->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
@@ -173,9 +191,11 @@ static kd_status open_maps(photon_state *state, const frame *frame) {
 }
 
 static kd_status view_maps(photon_state *state, frame *frame) {
-    if (precomputation_pays(frame->options, state->maps.global.count))
+    const bool pays = precomputation_pays(frame->options, state->maps.global.count);
+    if (pays && !state->maps.global.irradiance)
         KD_TRY(photon_maps_precompute(&state->maps, frame->job));
     state->view.global = photon_maps_global(&state->maps);
+    if (!pays && !state->taken) state->view.global.irradiance = NULL; /* of maps that are kept */
     state->view.caustic = photon_maps_caustic(&state->maps);
     state->view.media = photon_maps_media(&state->maps);
     state->view.beams = photon_maps_beams(&state->maps);
@@ -202,10 +222,10 @@ static kd_status view_device_maps(photon_state *state, frame *frame) {
 static kd_status begin_batch(frame *frame, uint32_t batch) {
     photon_state *state = (photon_state *)frame->state;
     frame->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
-    photon_maps_close(&state->maps);
+    if (!state->taken) photon_maps_close(&state->maps);
     state->options.pass = batch;
     photon_limit_time(&state->options, frame, batch == 0);
-    KD_TRY(open_maps(state, frame));
+    if (!state->taken) KD_TRY(open_maps(state, frame));
     frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
                                           : photon_maps_cut(&state->maps);
     KD_TRY(frame->device_frame ? view_device_maps(state, frame) : view_maps(state, frame));
@@ -239,7 +259,7 @@ static void photon_close(frame *closed) {
     if (!state) return;
     photon_cuda_report_figures(&state->device_photons, &closed->statistics);
     closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
-    photon_maps_close(&state->maps);
+    kept_maps_give(kept_for(closed), KEPT_MAPS, closed, &state->made, &state->maps);
     photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
@@ -276,7 +296,9 @@ static kd_status photon_prepare(frame *prepared) {
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
     state->view.final_gather = (uint32_t)options->final_gather;
-    if (!options->photon_map)
+    /* a preview takes what there is, whatever its camera sees */
+    state->taken = prepared->kept_maps && prepared->kept_maps->rough && take_kept(state, prepared);
+    if (!options->photon_map && !state->taken)
         KD_TRY_GOTO(pilot_run(&state->options, prepared, lookups_expected(options)));
     if (options->batches == 1) KD_TRY_GOTO(begin_batch(prepared, 0));
     if (options->batches > 1) prepared->begin_batch = begin_batch;

@@ -10,6 +10,7 @@
 #include "core/parallel/parallel.h"
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/kept_maps.h"
 #include <stdlib.h>
 
 enum { SAMPLE_REQUESTS = 8 }; /* lookups that are kept of a camera path */
@@ -125,7 +126,9 @@ static void take_samples(void *context, int64_t begin, int64_t end, int thread) 
 static kd_status follow_all(pilot *work, const photon_options *trial) {
     photon_maps maps;
     const frame *frame = work->rendered;
-    KD_TRY(photon_maps_open(&maps, frame->scene, trial, frame->job));
+    photon_options made;
+    if (!kept_maps_take(&maps, &made, frame->kept_maps, KEPT_TRIAL, frame, trial))
+        KD_TRY(photon_maps_open(&maps, frame->scene, trial, frame->job));
     memset(&work->view, 0, sizeof work->view);
     work->view.global = photon_maps_global(&maps);
     work->view.caustic = photon_maps_caustic(&maps);
@@ -138,7 +141,7 @@ static kd_status follow_all(pilot *work, const photon_options *trial) {
     work->view.path.cutouts = integrator_has_cutouts(frame->scene);
     work->has_media = maps.media.count > 0;
     parallel_for(PILOT_SAMPLES, 16, take_samples, work);
-    photon_maps_close(&maps);
+    kept_maps_give(frame->kept_maps, KEPT_TRIAL, frame, trial, &maps);
     return KD_OK;
 }
 

@@ -273,6 +273,27 @@ def check_slow_strangers(session):
         one.close()
 
 
+def check_floods(session):
+    """Floods of connections without a token from another address, and of viewers' events, do not keep the owner out."""
+    calm = socket.create_connection(("127.0.0.1", session.port))
+    events = f"GET /api/events?token={session.viewer} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    viewers = []
+    for _ in range(200):
+        viewers.append(socket.create_connection(("127.0.0.1", session.port)))
+        viewers[-1].settimeout(PATIENCE)
+        viewers[-1].sendall(events)
+        assert viewers[-1].recv(15) == b"HTTP/1.1 200 OK"
+    strangers = [socket.create_connection(("127.0.0.1", session.port), source_address=("127.0.0.2", 0)) for _ in range(200)]
+    with calm:
+        calm.settimeout(PATIENCE)
+        calm.sendall(f"GET /api/state?token={session.owner} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert calm.recv(15) == b"HTTP/1.1 200 OK", "a connection that was there before the flood"
+    for _ in range(5):
+        assert session.ask("/api/state")[0] == 200
+    for one in viewers + strangers:
+        one.close()
+
+
 def check_render():
     """kandela render --serve writes the same file, whatever clients do, and ends."""
     picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
@@ -347,6 +368,7 @@ def main():
         check_control(session)
         check_bad_clients(session)
         check_slow_strangers(session)
+        check_floods(session)
         assert session.end() == 0
     finally:
         session.program.kill()

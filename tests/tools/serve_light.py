@@ -8,21 +8,26 @@ import math
 import struct
 import sys
 
-from serve_session import SMALL, Session
+from serve_session import SMALL, Session, check_same
 
 ROW = "<6fBBH4b"
+OPTIONS = ["--integrator", "photon", "--photons", "2000"]
 
 
-def rows_of(session, name, query=""):
-    """Return the photons of a map as (position, power, bounce, map, rest of the row), and their total."""
-    content = session.get(f"/api/photons?map={name}{query}")
-    count, stride, total = struct.unpack_from("<3I", content)
+def rows_in(content):
+    """Return the photons of an answer as (position, power, bounce, map, rest of the row)."""
+    count, stride, _ = struct.unpack_from("<3I", content)
     assert len(content) == 12 + count * stride, (count, stride, len(content))
     rows = []
     for at in range(12, len(content), stride):
         row = struct.unpack_from(ROW, content, at)
         rows.append((row[:3], row[3:6], row[6], row[8], content[at + 32 : at + stride]))
-    return rows, total
+    return rows
+
+
+def rows_of(session, name, query=""):
+    content = session.get(f"/api/photons?map={name}{query}")
+    return rows_in(content), struct.unpack_from("<3I", content)[2]
 
 
 def flights_of(session, name, query):
@@ -121,7 +126,7 @@ def maps_of(session):
 def main():
     write_scene()
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
-    session = Session("serve", "foggy.json", *SMALL, "--integrator", "photon", "--photons", "2000", "--device", device)
+    session = Session("serve", "foggy.json", *SMALL, *OPTIONS, "--device", device)
     try:
         session.wait(lambda state: state["status"] == "done")
         maps = maps_of(session)
@@ -132,6 +137,17 @@ def main():
             photons = check_flights(session, name)
             assert len(photons) == count and {one[3] for one in photons} == {list(maps).index(name)}
             check_planes(session, name, count)
+        photons = session.get("/api/photons?map=global")
+        for eye in ([0.5, 1.2, 5], [0, 1.2, 4]):
+            session.post("/api/camera", {"eye": eye})
+            check_same(session, *OPTIONS, "--device", device, "--eye", ",".join(map(str, eye)), scene="foggy.json")
+            assert session.get("/api/photons?map=global") == photons, "photons do not depend on the camera"
+        (lamp,) = session.state()["lights"]
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 2}])
+        brighter, _ = rows_of(session, "global")
+        assert [row[1] for row in brighter] == [tuple(2 * power for power in row[1]) for row in rows_in(photons)]
+        session.post("/api/lights", [{"name": lamp["name"], "scale": 1}])
+        assert session.get("/api/photons?map=global") == photons
         session.post("/api/settings", {"media": "beams", "integrator": "sppm", "passes": 2})
         maps = maps_of(session)
         assert list(maps) == ["global", "caustic", "beams"], maps

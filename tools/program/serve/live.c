@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/system/process.h"
 #include "render/api/plan.h"
+#include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/serve/live_session.h"
 #include <stdio.h>
@@ -77,7 +78,8 @@ kd_status live_open(live_session **out, const live_request *request) {
     made->request = *request;
     made->shrink = 4;
     made->expected = *request->options;
-    made->handler = (serve_handler){made, live_answer, live_stream_read, live_stream_close};
+    made->handler =
+        (serve_handler){made, live_rank, live_answer, live_stream_read, live_stream_close};
     made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
     atomic_init(&made->attention, false);
     atomic_init(&made->urgent, false);
@@ -175,10 +177,12 @@ static void preview(live_session *live, const render_keeping *keeping, job_contr
     alone.comm = keeping->comm;
     alone.kept = keeping->kept;
     kd_status status = fit(live, &options);
+    live->kept.maps.rough = true;
     if (status == KD_OK) status = render_run_kept(&result, live->scene, &options, &alone, job);
     if (status == KD_OK) live_show_preview(live, &result);
     status_clear();
     if (status == KD_OK || status == KD_INTERRUPTED) render_close(&result);
+    live->kept.maps.rough = false;
     const double seconds = timing_now() - start;
     if (seconds > 1.5 * PREVIEW_SECONDS && live->shrink < SHRINK_MAX) live->shrink *= 1.5;
     if (seconds < 0.4 * PREVIEW_SECONDS && live->shrink > SHRINK_MIN) live->shrink /= 1.25;
@@ -234,6 +238,8 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
         scene_set_cameras(live->scene, &ends[0], &ends[1]);
     }
     live_drop_fetched(live);
+    const integrator *method = integrator_find(live->options.integrator);
+    if (method && integrator_maps(method, &live->options) == 0) kept_maps_drop(&live->kept.maps);
     live_place_reference(live);
     live->began = timing_now();
     live->looked = 0;
@@ -303,6 +309,8 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
     kd_status status = live_check_reference(live, options);
     KD_TRY(status);
     viewed.watch = &live->watch;
+    /* photon maps are not part of what is planned for a limit of memory */
+    live->kept.keeps_maps = live->request.max_memory == 0;
     viewed.kept = scene_moves(scene) ? NULL : &live->kept;
     memset(out, 0, sizeof *out);
     pthread_mutex_lock(&live->lock);

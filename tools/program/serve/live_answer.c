@@ -394,12 +394,20 @@ static void refuse(live_session *live, const serve_request *request, serve_answe
                             "printed");
 }
 
+serve_rank live_rank(void *context, const serve_request *request) {
+    const live_session *of = (const live_session *)context;
+    if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request))
+        return SERVE_STRANGER;
+    return is_owner(of, request)                      ? SERVE_OWNER
+           : token_equals(of->viewer, request->token) ? SERVE_VIEWER
+                                                      : SERVE_STRANGER;
+}
+
 void live_answer(void *context, const serve_request *request, serve_answer *out) {
     live_session *of = (live_session *)context;
-    const bool owner = is_owner(of, request);
-    const bool allowed = owner || token_equals(of->viewer, request->token);
-    if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request) ||
-        !allowed) {
+    const serve_rank rank = live_rank(of, request);
+    const bool owner = rank == SERVE_OWNER;
+    if (rank == SERVE_STRANGER) {
         refuse(of, request, out);
         return;
     }

@@ -196,6 +196,7 @@ char *live_state_print(const live_session *live, bool owner);
 char *live_scene_print(const live_session *live);
 
 /* live_answer.c */
+serve_rank live_rank(void *context, const serve_request *request);
 void live_answer(void *context, const serve_request *request, serve_answer *out);
 size_t live_stream_read(void *stream, char *out, size_t maximum);
 void live_stream_close(void *stream);

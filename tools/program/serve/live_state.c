@@ -108,6 +108,8 @@ static void add_lists(cJSON *root, const live_session *live) {
         cJSON_AddBoolToObject(object, "flights", state->maps[i].flights);
         cJSON_AddItemToArray(maps, object);
     }
+    cJSON_AddStringToObject(root, "light_groups",
+                            "rendering"); /* a scale begins the picture anew */
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();

@@ -1,8 +1,10 @@
 /* The plug-in kandela-serve.so, the only file that uses libmicrohttpd: a thread for each
    connection, so that a slow client delays only itself.
-   Idea: a connection is a stranger's until the program has answered a request with its token. Only
-         SERVE_STRANGERS_MAX of these exist at a time: a further one closes the oldest. Therefore
-         strangers, however slowly they send, leave connections for those who have a token. */
+   Idea: a connection is a stranger's until the program has answered a request with its token, then
+         that of a viewer or of the owner. Each of these ranks has a number of connections of its
+         own: a further one closes another of its rank, one of the address that has most of them.
+         Therefore strangers and viewers, however many connections they open, leave some for the
+         owner, and strangers at one address leave some for those at others. */
 #include "tools/program/serve/serve_http.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,10 +22,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A connection, in the list of strangers as long as it is one of them. */
+typedef union any_address {
+    struct sockaddr whole;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+} any_address;
+
+/* Largest number of connections of a rank. */
+static const int rank_limits[SERVE_RANKS] = {SERVE_STRANGERS_MAX, SERVE_VIEWERS_MAX,
+                                             SERVE_OWNERS_MAX};
+
+/* A connection. */
 typedef struct peer {
     int socket; /* a duplicate, because the library may close its own before it says so */
-    bool listed;
+    serve_rank rank;
+    bool busy; /* the program answers it, or sends events */
+    bool shut; /* being closed: does not count */
+    unsigned char address[16];
     struct peer *older, *newer;
 } peer;
 
@@ -32,8 +47,7 @@ typedef struct server {
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock;
     /* below: guarded by `lock` */
-    peer *oldest, *newest; /* strangers */
-    int strangers;         /* in the list */
+    peer *oldest, *newest;
 } server;
 
 /* The body of a request that arrives in parts. */
@@ -48,7 +62,7 @@ typedef struct streaming {
     void *stream;
 } streaming;
 
-/* --- strangers -------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* With the lock. */
 static void list_peer(server *to, peer *one) {
@@ -56,23 +70,67 @@ static void list_peer(server *to, peer *one) {
     one->newer = NULL;
     *(to->newest ? &to->newest->newer : &to->oldest) = one;
     to->newest = one;
-    one->listed = true;
-    ++to->strangers;
 }
 
-/* With the lock. Does nothing if it is not in the list. */
+/* With the lock. */
 static void unlist_peer(server *to, peer *one) {
-    if (!one->listed) return;
     *(one->older ? &one->older->newer : &to->oldest) = one->newer;
     *(one->newer ? &one->newer->older : &to->newest) = one->older;
-    one->listed = false;
-    --to->strangers;
+}
+
+static bool same_address(const peer *a, const peer *b) {
+    return memcmp(a->address, b->address, sizeof a->address) == 0;
+}
+
+/* Counts a rank's connections, those of the address of `of` if it is not NULL. With the lock. */
+static int count_peers(const server *in, serve_rank rank, const peer *of) {
+    int count = 0;
+    for (const peer *one = in->oldest; one; one = one->newer)
+        count += one->rank == rank && !one->shut && (!of || same_address(one, of));
+    return count;
+}
+
+/* Closes connections that are too many of a rank: of the address that has most, the oldest that is
+   not busy, or the oldest. With the lock. */
+static void close_surplus(server *to, serve_rank rank) {
+    while (count_peers(to, rank, NULL) > rank_limits[rank]) {
+        peer *closed = NULL;
+        int most = 0;
+        for (peer *one = to->oldest; one; one = one->newer) {
+            if (one->rank != rank || one->shut) continue;
+            const int count = count_peers(to, rank, one);
+            if (count < most || (count == most && !(closed->busy && !one->busy))) continue;
+            closed = one;
+            most = count;
+        }
+        closed->shut = true;
+        shutdown(closed->socket, SHUT_RDWR); /* its thread closes it */
+    }
+}
+
+static peer *open_peer(struct MHD_Connection *connection) {
+    peer *made = (peer *)calloc(1, sizeof *made);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (!made) return NULL;
+    made->socket = fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0);
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (!info) return made;
+    any_address from;
+    const bool six = info->client_addr->sa_family == AF_INET6;
+    memcpy(&from, info->client_addr, six ? sizeof from.six : sizeof from.four);
+    if (six) /* whoever has one address of a network of 64 bits has all */
+        memcpy(made->address, &from.six.sin6_addr, 8);
+    else
+        memcpy(made->address, &from.four.sin_addr, 4);
+    return made;
 }
 
 /* A connection begins or ends. */
 static void notify(void *context, struct MHD_Connection *connection, void **owned,
                    enum MHD_ConnectionNotificationCode what) {
     server *to = (server *)context;
+    peer *made = what == MHD_CONNECTION_NOTIFY_STARTED ? open_peer(connection) : NULL;
     pthread_mutex_lock(&to->lock);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED && *owned) {
         peer *closed = (peer *)*owned;
@@ -81,29 +139,29 @@ static void notify(void *context, struct MHD_Connection *connection, void **owne
         free(closed);
         *owned = NULL;
     }
-    peer *made = what == MHD_CONNECTION_NOTIFY_STARTED ? (peer *)calloc(1, sizeof *made) : NULL;
     if (made) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        made->socket = fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0);
         list_peer(to, made);
         *owned = made;
-    }
-    while (to->strangers > SERVE_STRANGERS_MAX) {
-        shutdown(to->oldest->socket, SHUT_RDWR); /* its thread closes it */
-        unlist_peer(to, to->oldest);
+        close_surplus(to, SERVE_STRANGER);
     }
     pthread_mutex_unlock(&to->lock);
 }
 
-/* Takes a connection from the list of strangers, or puts it there. */
-static void set_stranger(server *to, struct MHD_Connection *connection, bool stranger) {
+static void set_idle(server *to, peer *one) {
+    pthread_mutex_lock(&to->lock);
+    one->busy = false;
+    pthread_mutex_unlock(&to->lock);
+}
+
+static void set_rank(server *to, struct MHD_Connection *connection, serve_rank rank, bool busy) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     peer *one = info ? (peer *)info->socket_context : NULL;
+    if (!one) return;
     pthread_mutex_lock(&to->lock);
-    if (one && !stranger) unlist_peer(to, one);
-    if (one && stranger && !one->listed) list_peer(to, one);
+    one->busy = busy;
+    one->rank = rank;
+    close_surplus(to, rank);
     pthread_mutex_unlock(&to->lock);
 }
 
@@ -251,18 +309,19 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                                    .argument = argument_of,
                                    .connection = connection};
     serve_answer answer = {.code = MHD_HTTP_INTERNAL_SERVER_ERROR};
-    set_stranger(to, connection, false); /* while the program may be at work for it */
+    const serve_rank rank = to->handler->rank(to->handler->context, &request);
+    set_rank(to, connection, rank, rank != SERVE_STRANGER);
     to->handler->answer(to->handler->context, &request, &answer);
-    if (answer.code == MHD_HTTP_FORBIDDEN) set_stranger(to, connection, true);
     return send_answer(to, connection, &answer);
 }
 
 static void complete(void *context, struct MHD_Connection *connection, void **state,
                      enum MHD_RequestTerminationCode how) {
     arriving *body = (arriving *)*state;
-    (void)context;
-    (void)connection;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     (void)how;
+    if (info && info->socket_context) set_idle((server *)context, (peer *)info->socket_context);
     if (!body) return;
     free(body->body);
     free(body);
@@ -277,12 +336,6 @@ static void drop_message(void *context, const char *format, va_list arguments) {
     (void)format;
     (void)arguments;
 }
-
-typedef union any_address {
-    struct sockaddr whole;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-} any_address;
 
 static bool read_address(any_address *out, const char *address, uint16_t port) {
     memset(out, 0, sizeof *out);
@@ -305,8 +358,8 @@ static struct MHD_Daemon *start(server *to, const any_address *at) {
                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVE_CONNECTIONS_MAX,
                             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVE_IDLE_SECONDS,
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
-                            MHD_OPTION_NOTIFY_COMPLETED, complete, NULL,
-                            MHD_OPTION_NOTIFY_CONNECTION, notify, to, MHD_OPTION_END);
+                            MHD_OPTION_NOTIFY_COMPLETED, complete, to, MHD_OPTION_NOTIFY_CONNECTION,
+                            notify, to, MHD_OPTION_END);
 }
 
 static void *open_server(const serve_handler *handler, const char *address, uint16_t port,

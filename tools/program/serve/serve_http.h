@@ -12,12 +12,21 @@
 enum { SERVE_VERSION = 2 };
 
 enum {
-    SERVE_BODY_MAX = 1 << 16,    /* bytes of a request's body */
-    SERVE_CONNECTIONS_MAX = 128, /* at a time; further ones are closed */
-    SERVE_STRANGERS_MAX = 64,    /* of these without a token; a further one closes the oldest */
-    SERVE_IDLE_SECONDS = 30,     /* after which a silent connection is closed */
-    SERVE_REASON = 256,          /* bytes of a message */
-    SERVE_FOLDER = 64            /* bytes of a temporary directory's path */
+    SERVE_BODY_MAX = 1 << 16, /* bytes of a request's body */
+    SERVE_IDLE_SECONDS = 30,  /* after which a silent connection is closed */
+    SERVE_REASON = 256,       /* bytes of a message */
+    SERVE_FOLDER = 64         /* bytes of a temporary directory's path */
+};
+
+/* Who sends requests on a connection; a stranger has sent no token. */
+typedef enum serve_rank { SERVE_STRANGER, SERVE_VIEWER, SERVE_OWNER, SERVE_RANKS } serve_rank;
+
+/* Connections of each rank at a time. While closed ones end, a few more exist. */
+enum {
+    SERVE_STRANGERS_MAX = 64,
+    SERVE_VIEWERS_MAX = 160,
+    SERVE_OWNERS_MAX = 32,
+    SERVE_CONNECTIONS_MAX = SERVE_STRANGERS_MAX + SERVE_VIEWERS_MAX + SERVE_OWNERS_MAX + 64
 };
 
 typedef struct serve_request {
@@ -44,6 +53,7 @@ typedef struct serve_answer {
 /* What the program does. Called by the threads of connections. */
 typedef struct serve_handler {
     void *context;
+    serve_rank (*rank)(void *context, const serve_request *request);
     void (*answer)(void *context, const serve_request *request, serve_answer *out);
     /* Waits for the next events of a stream and writes at most `maximum` bytes of them. Returns
        their number; 0 ends the stream. */
