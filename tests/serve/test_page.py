@@ -167,6 +167,7 @@ def check_camera(page, owner):
         page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
         wait_state(owner, lambda now, last=last: now["generation"] > last, f"the key {key} moves the camera")
         page.wait("kandela.sender.idle")
+    assert page.evaluate("kandela.firstCamera.fov") > 0, "the first camera is that of the loaded scene"
     page.evaluate("kandela.resetCamera()")  # on a busy machine the key W may have led anywhere
     page.wait("kandela.sender.idle")
 
@@ -217,6 +218,7 @@ def check_photons(page, owner):
     counts = page.evaluate("""(() => {
       const { space } = kandela;
       space.batch = { moving: 300, resting: 500 };
+      space.fence = null; // of the frame before
       space.movedAt = performance.now();
       space.version++;
       space.frame();
