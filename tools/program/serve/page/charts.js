@@ -154,6 +154,7 @@ function slider(label, { min, max, step = 0, value, logarithmic = false, text = 
       input.value = String(to(Math.min(max, Math.max(min, x))));
       show();
     },
+    get most() { return max; },
     set limit(x) {
       if (x === max) return;
       max = x;

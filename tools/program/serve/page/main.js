@@ -107,7 +107,8 @@ class App {
     /* states that were on the way while the camera moved hold the old one */
     const settled = performance.now() - this.sender.ended > 300;
     if (!settled && this.sender.idle) setTimeout(() => this.stateChanged(live.state), 350);
-    if (state.camera && settled && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
+    const loaded = state.camera && state.camera.fov > 0; /* before, all its values are 0 */
+    if (loaded && settled && this.sender.idle && !this.navigation.pointers.size && !this.navigation.flying) {
       const camera = cameraDecode(state.camera);
       if (JSON.stringify(camera) !== JSON.stringify(this.rig.camera)) {
         this.rig.camera = camera;

@@ -124,7 +124,7 @@ function flightsPanel(app) {
   const map = choice("Map", [], "", () => { if (showing) load(); }, "flight-map");
   const nice = x => Number(x.toPrecision(1));
   const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => { if (showing) load(); }, id: "flight-count" });
-  const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) + 1; space.draw(); }, id: "flight-bounces" });
+  const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) === bounces.most ? allBounces : Math.round(x); space.draw(); }, id: "flight-bounces" });
   const show = button("Show light paths", () => app.showFlights(!showing)), remove = button("Remove the marked one", () => choose(null));
   show.id = "show-flights";
   const about = element("p", { className: "hint" }), one = element("div", { className: "content flush" });
@@ -135,7 +135,8 @@ function flightsPanel(app) {
     const flights = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(map.select.value)}&count=${nice(many.value)}`));
     flights.forEach(app.learnLight);
     if (!showing) return;
-    bounces.limit = Math.max(1, ...flights.map(flight => flight.points.length - 2));
+    bounces.limit = Math.max(1, ...flights.flatMap(flight => flight.points.map(point => point.bounce)));
+    if (options.bounces === allBounces) bounces.value = bounces.most;
     space.setFlights(flights, space.chosen);
     arrange();
   });

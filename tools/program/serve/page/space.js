@@ -54,7 +54,7 @@ class Space {
     this.flights = [];
     this.beams = [];
     this.options = {
-      pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true, bounces: 255,
+      pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true, bounces: allBounces,
     };
     this.afterDraw = [];
     this.scheduled = false;
@@ -331,7 +331,7 @@ class Space {
       shapes.bounds(above, flat);
     }
     if (disc) shapes.disc(above, disc);
-    if (chosen) shapes.flights(above, [chosen], -1, 255, 1);
+    if (chosen) shapes.flights(above, [chosen], -1, allBounces, 1);
     this.drawLines(matrix, above);
     if (disc && disc.photons.length) this.drawPhotons("disc", 0, disc.photons.length, { ...view, hiding: false });
     gl.depthRange(0, 1);

@@ -116,6 +116,7 @@ const shapes = {
   },
 };
 
+const allBounces = 65535;
 const kindNames = ["light", "surface", "mirror or glass", "medium", "leaves the scene", "cut-out"];
 
 /* Reads an answer of /api/flights. */
