@@ -2,7 +2,7 @@
    Idea: the box of a rotated box is up to five times as large as that of the mesh in it. So the box
    of an instance is that of the transformed boxes of up to 64 nodes of the mesh's tree. Nodes of
    eight children replace those of the binary tree, largest first.
-   Memory: 240 bytes per instance, and at most 4/7 of 224 for nodes. */
+   Memory: 216 bytes per instance, and at most 128 for nodes. */
 #include "accel/ray_scene.h"
 #include "core/memory.h"
 
