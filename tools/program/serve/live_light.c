@@ -1,4 +1,4 @@
-/* Queries of photons and of the ways that light took, answered by the thread that renders. */
+/* Queries of photons and of light paths, answered by the thread that renders. */
 #include "core/parallel/parallel.h"
 #include "render/api/flights.h"
 #include "render/frame/frame.h"
