@@ -24,12 +24,13 @@ light_numbers light_source_count(const light_source *source, bool on_device) {
 
 kd_status light_source_fetch(photon_maps *out, const light_source *source,
                              const scene_view *scene) {
-    photon_list lists[PHOTON_LISTS] = {{NULL}};
+    photon_list lists[PHOTON_LISTS];
     photon_options options = *source->options;
     kd_status status = KD_OK;
     options.tiles = options.distributed = false;
     options.comm = NULL;
     memset(out, 0, sizeof *out);
+    memset(lists, 0, sizeof lists);
     for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
         status = photon_list_cuda_download(&lists[l], &source->device_maps->map[l].list);
     if (status == KD_OK) return photon_maps_build_trees(out, scene, lists, &options, NULL);
