@@ -20,7 +20,7 @@ import zlib
 
 from browser import NAME, Browser
 
-SCENE = "scenes/cornell_caustic.json"
+SCENE = "scenes/cornell_diffuse.json"
 OPTIONS = ["--integrator", "photon", "--width", "200", "--height", "140", "--crop", "20,10,180,130", "--photons", "20000", "--caustic-photons", "20000",
            "--spp", "100000", "--threads", "2"]
 
@@ -163,9 +163,8 @@ def check_camera(page, owner):
     for key, code in (("ArrowLeft", "ArrowLeft"), ("w", "KeyW")):
         last = state(owner)["generation"]
         page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=code)
-        time.sleep(0.2)
-        page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
         wait_state(owner, lambda now, last=last: now["generation"] > last, f"the key {key} moves the camera")
+        page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
         page.wait("kandela.sender.idle")
     assert page.evaluate("kandela.firstCamera.fov") > 0, "the first camera is that of the loaded scene"
     page.evaluate("kandela.resetCamera()")  # on a busy machine the key W may have led anywhere
