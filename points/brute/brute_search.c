@@ -201,12 +201,14 @@ kd_status brute_search(const brute_points *points, const brute_request *request)
     plan(&work);
     if (work.chunks > 1) KD_TRY(KD_RESERVE_ZEROED(work.rows, work.queries * work.chunks));
     const uint64_t blocks = (work.queries + work.each - 1) / work.each;
-    parallel_for((int64_t)(blocks * work.chunks), 1, search_piece, &work);
-    if (work.rows && !atomic_load(&work.exhausted))
+    const kd_status status =
+        parallel_for_stage("query", (int64_t)(blocks * work.chunks), 1, search_piece, &work);
+    if (work.rows && status == KD_OK && !atomic_load(&work.exhausted))
         parallel_for((int64_t)work.queries, BRUTE_GROUP, merge_piece, &work);
     for (uint64_t i = 0; work.rows && i < work.queries * work.chunks; ++i)
         memory_free(work.rows[i].list);
     memory_free(work.rows);
+    KD_TRY(status);
     KD_REQUIRE(!atomic_load(&work.exhausted), KD_ERROR_MEMORY,
                "out of memory for the results of %llu queries", (unsigned long long)work.queries);
     const uint64_t mismatched = atomic_load(&work.mismatched);
@@ -263,7 +265,7 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
 kd_status brute_boxes(const brute_points *points, const brute_request *request,
                       const point_array *lo, const point_array *hi) {
     box_work work = {points, request, lo, hi, 0};
-    parallel_for((int64_t)lo->count, BOX_GRAIN, box_piece, &work);
+    KD_TRY(parallel_for_stage("query", (int64_t)lo->count, BOX_GRAIN, box_piece, &work));
     const uint64_t mismatched = atomic_load(&work.mismatched);
     KD_REQUIRE(mismatched == 0, KD_ERROR_USAGE,
                "`offsets` do not match the results of %llu boxes; pass those of the count call "

@@ -89,6 +89,7 @@ static kd_status check_finite(const point_array *points, const char *name) {
 kd_status kd_clouds_density(const kd_point_array *points, const double *weights,
                             const kd_point_array *queries, kd_density_kernel kernel,
                             double bandwidth, double atol, double rtol, double *log_sums) {
+    KD_CALL(0);
     point_array cloud, at;
     KD_TRY(cloud_take(&cloud, points, DENSITY_DIMS_MAX));
     KD_TRY(cloud_take(&at, queries, DENSITY_DIMS_MAX));

@@ -348,7 +348,8 @@ kd_status cloud_density(const point_array *points, const double *weights,
                          .rtol = rtol > DENSITY_RTOL_MIN ? rtol : DENSITY_RTOL_MIN,
                          .sums = sums};
     KD_TRY_GOTO(tree_open(&tree, points, weights));
-    parallel_for((int64_t)queries->count, DENSITY_GRAIN, density_piece, &work);
+    KD_TRY_GOTO(
+        parallel_for_stage("query", (int64_t)queries->count, DENSITY_GRAIN, density_piece, &work));
     if (atomic_load(&work.exhausted))
         status = status_fail(KD_ERROR_MEMORY, __FILE__, __LINE__, "out of memory for a query");
 done:

@@ -133,6 +133,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
 }
 
 kd_status kd_image_read(kd_image **image, const char *path, const kd_render_options *options) {
+    KD_CALL(0);
     const image_reading reading = {.keeps_window = true};
     kd_render_options taken;
     kd_image *handle = NULL;

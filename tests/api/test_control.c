@@ -299,6 +299,23 @@ static kd_status call_cluster(void) {
     const kd_point_array array = kd_point_array_make(cloud, POINTS, 3, KD_FLOAT);
     return kd_clouds_cluster(&array, 0.05, 4, labels, &suited);
 }
+static kd_status call_density(void) {
+    static double log_sums[POINTS];
+    const kd_point_array array = kd_point_array_make(cloud, POINTS, 3, KD_FLOAT);
+    return kd_clouds_density(&array, NULL, &array, KD_DENSITY_GAUSSIAN, 0.05, 0, 0, log_sums);
+}
+/* Points of more than eight dimensions, which are compared in blocks. */
+static kd_status call_many_axes(void) {
+    enum { AXES = 12, COUNT = POINTS * 3 / AXES };
+    kd_points *tree = NULL;
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(cloud, COUNT, AXES, KD_FLOAT);
+    kd_status status = kd_points_open(&tree, &query.points, NULL);
+    if (status == KD_OK) status = kd_points_closest(tree, &query, ids, dist2);
+    kd_points_close(tree);
+    return status;
+}
 static kd_status call_scene(void) {
     kd_ray_scene *scene = NULL;
     uint32_t geometry;
@@ -316,10 +333,11 @@ static void calls_can_be_watched_and_cancelled(void **state) {
     static const struct {
         kd_status (*make)(void);
         const char *stages;
-    } rows[] = {{call_open, "build "},          {call_update, "build "},  {call_nearest, "query "},
-                {call_self, "query "},          {call_mesh, "build "},    {call_rays, "query "},
-                {call_closest_point, "query "}, {call_winding, "query "}, {call_cluster, "query "},
-                {call_scene, "build "}};
+    } rows[] = {
+        {call_open, "build "},          {call_update, "build "},    {call_nearest, "query "},
+        {call_self, "query "},          {call_mesh, "build "},      {call_rays, "query "},
+        {call_closest_point, "query "}, {call_winding, "query "},   {call_cluster, "query "},
+        {call_density, "query "},       {call_many_axes, "query "}, {call_scene, "build "}};
     caller = pthread_self();
     kd_threads_set(2);
     points = open_points(0);
