@@ -22,7 +22,8 @@ int parallel_threads(void); /* returns 1 to PARALLEL_THREADS_MAX */
 int parallel_limit(int threads);
 void parallel_unlimit(const int *before);
 #define KD_PARALLEL_LIMIT(threads)                                                                 \
-    __attribute__((cleanup(parallel_unlimit))) const int kd_limit_before = parallel_limit(threads)
+    __attribute__((cleanup(parallel_unlimit), unused)) const int kd_limit_before =                 \
+        parallel_limit(threads)
 
 /* Processes items [begin, end). `thread` identifies the executing thread: it is below
    PARALLEL_THREADS_MAX and unique among the threads that execute the same loop concurrently. It may
