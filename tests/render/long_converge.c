@@ -101,9 +101,10 @@ static void expect_one_picture(const char *path) {
         const char *name;
         int32_t final_gather, samples, photons; /* photons: per map and pass */
         double maximum;
-    } methods[] = {{"photon", 16, 16, 200000, 0.003},
-                   {"photon", 0, 16, 400000, 0.005},
-                   {"sppm", 0, 32, 60000, 0.008}};
+        float mean; /* relative bound; one map of the foggy box has a standard deviation of 1.3 % */
+    } methods[] = {{"photon", 16, 16, 200000, 0.003, 0.02f},
+                   {"photon", 0, 16, 400000, 0.005, 0.04f},
+                   {"sppm", 0, 32, 60000, 0.008, 0.02f}};
     scene *made = NULL;
     kd_render_options options;
     kd_render_options_default(&options);
@@ -124,7 +125,7 @@ static void expect_one_picture(const char *path) {
         assert_true(error < methods[i].maximum);
         for (int c = 0; c < 3; ++c)
             assert_float_equal(seen.mean_radiance[c], right.mean_radiance[c],
-                               0.02f * right.mean_radiance[c]);
+                               methods[i].mean * right.mean_radiance[c]);
         render_close(&seen);
     }
     render_close(&right);
