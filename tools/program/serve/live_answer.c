@@ -397,17 +397,17 @@ static void refuse(live_session *live, const serve_request *request, serve_answe
 serve_rank live_rank(void *context, const serve_request *request) {
     const live_session *of = (const live_session *)context;
     if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request))
-        return SERVE_STRANGER;
+        return SERVE_UNKNOWN;
     return is_owner(of, request)                      ? SERVE_OWNER
            : token_equals(of->viewer, request->token) ? SERVE_VIEWER
-                                                      : SERVE_STRANGER;
+                                                      : SERVE_UNKNOWN;
 }
 
 void live_answer(void *context, const serve_request *request, serve_answer *out) {
     live_session *of = (live_session *)context;
     const serve_rank rank = live_rank(of, request);
     const bool owner = rank == SERVE_OWNER;
-    if (rank == SERVE_STRANGER) {
+    if (rank == SERVE_UNKNOWN) {
         refuse(of, request, out);
         return;
     }

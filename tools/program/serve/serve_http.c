@@ -1,10 +1,10 @@
 /* The plug-in kandela-serve.so, the only file that uses libmicrohttpd: a thread for each
    connection, so that a slow client delays only itself.
-   Idea: a connection is a stranger's until the program has answered a request with its token, then
-         that of a viewer or of the owner. Each of these ranks has a number of connections of its
-         own: a further one closes another of its rank, one of the address that has most of them.
-         Therefore strangers and viewers, however many connections they open, leave some for the
-         owner, and strangers at one address leave some for those at others. */
+   Idea: a connection is of unknown rank until the program has answered a request with its token,
+         then that of a viewer or of the owner. Each of these ranks has a number of connections of
+         its own: a further one closes another of its rank, one of the address that has most of
+         them. Therefore clients without a token and viewers, however many connections they open,
+         leave some for the owner, and those without a token at one address some for others. */
 #include "tools/program/serve/serve_http.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ typedef union any_address {
 } any_address;
 
 /* Largest number of connections of a rank. */
-static const int rank_limits[SERVE_RANKS] = {SERVE_STRANGERS_MAX, SERVE_VIEWERS_MAX,
+static const int rank_limits[SERVE_RANKS] = {SERVE_UNKNOWN_MAX, SERVE_VIEWERS_MAX,
                                              SERVE_OWNERS_MAX};
 
 /* A connection. */
@@ -142,7 +142,7 @@ static void notify(void *context, struct MHD_Connection *connection, void **owne
     if (made) {
         list_peer(to, made);
         *owned = made;
-        close_surplus(to, SERVE_STRANGER);
+        close_surplus(to, SERVE_UNKNOWN);
     }
     pthread_mutex_unlock(&to->lock);
 }
@@ -310,7 +310,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                                    .connection = connection};
     serve_answer answer = {.code = MHD_HTTP_INTERNAL_SERVER_ERROR};
     const serve_rank rank = to->handler->rank(to->handler->context, &request);
-    set_rank(to, connection, rank, rank != SERVE_STRANGER);
+    set_rank(to, connection, rank, rank != SERVE_UNKNOWN);
     to->handler->answer(to->handler->context, &request, &answer);
     return send_answer(to, connection, &answer);
 }

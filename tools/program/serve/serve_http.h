@@ -18,15 +18,15 @@ enum {
     SERVE_FOLDER = 64         /* bytes of a temporary directory's path */
 };
 
-/* Who sends requests on a connection; a stranger has sent no token. */
-typedef enum serve_rank { SERVE_STRANGER, SERVE_VIEWER, SERVE_OWNER, SERVE_RANKS } serve_rank;
+/* Who sends requests on a connection; one of unknown rank has sent no token. */
+typedef enum serve_rank { SERVE_UNKNOWN, SERVE_VIEWER, SERVE_OWNER, SERVE_RANKS } serve_rank;
 
 /* Connections of each rank at a time. While closed ones end, a few more exist. */
 enum {
-    SERVE_STRANGERS_MAX = 64,
+    SERVE_UNKNOWN_MAX = 64,
     SERVE_VIEWERS_MAX = 160,
     SERVE_OWNERS_MAX = 32,
-    SERVE_CONNECTIONS_MAX = SERVE_STRANGERS_MAX + SERVE_VIEWERS_MAX + SERVE_OWNERS_MAX + 64
+    SERVE_CONNECTIONS_MAX = SERVE_UNKNOWN_MAX + SERVE_VIEWERS_MAX + SERVE_OWNERS_MAX + 64
 };
 
 typedef struct serve_request {
