@@ -120,10 +120,11 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,
                                  (uint32_t)mesh->triangle_count};
     const tritree_options tree_options = out->tree.options;
-    job_stage_begin(NULL, "build", input.triangle_count);
-    const kd_status status = tritree_open(&out->tree, &input, &tree_options, builder->name, NULL);
-    job_stage_end(NULL);
-    return status == KD_OK ? job_check(NULL) : status;
+    job_control *job = job_current();
+    job_stage_begin(job, "build", input.triangle_count);
+    const kd_status status = tritree_open(&out->tree, &input, &tree_options, builder->name, job);
+    job_stage_end(job);
+    return status == KD_OK ? job_check(job) : status;
 }
 
 /* Arguments of an open on a device. */

@@ -54,7 +54,6 @@ static void stage_add(job_control *job, const char *name, double seconds) {
 }
 
 void job_stage_begin(job_control *job, const char *name, int64_t total) {
-    if (!job) job = current;
     if (!job) return;
     job_stage_end(job);
     job->stage = name;
@@ -65,7 +64,6 @@ void job_stage_begin(job_control *job, const char *name, int64_t total) {
 }
 
 void job_stage_end(job_control *job) {
-    if (!job) job = current;
     if (!job || !job->stage) return;
     report(job, true);
     stage_add(job, job->stage, timing_now() - job->stage_started);
@@ -73,14 +71,12 @@ void job_stage_end(job_control *job) {
 }
 
 void job_advance(job_control *job, int64_t items) {
-    if (!job) job = current;
     if (!job) return;
     atomic_fetch_add(&job->done, items);
     report(job, false);
 }
 
 bool job_cancelled(const job_control *job) {
-    if (!job) job = current;
     return job && atomic_load(&job->cancelled);
 }
 

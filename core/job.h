@@ -1,8 +1,7 @@
 /* Progress, cancellation and timing of a long-running call. Every long-running function takes a
-   job, or NULL for that of the thread's public call (core/parallel/call.h), if it has one. The job
-   reports progress to its owner, receives the cancellation request, and accumulates the seconds of
-   each named stage. Stage names are those of the stats file: context, load, plan, build, hash,
-   film, emit, photon_tree, surface, render, free, develop, save, write. */
+   job, or NULL. The job reports progress to its owner, receives the cancellation request, and
+   accumulates the seconds of each named stage. Stage names are those of the stats file: context,
+   load, plan, build, hash, film, emit, photon_tree, surface, render, free, develop, save, write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
 #include "core/status.h"
@@ -51,11 +50,13 @@ struct job_control {
 /* Zeroes the job: no callback, no deadline, not cancelled. */
 void job_init(job_control *job);
 
-/* The job that the functions below use for NULL: that of the call that this thread makes or works
-   for (parallel_for), or NULL. job_make_current returns the one before. */
+/* The job of the public call (core/parallel/call.h) that this thread makes or works for
+   (parallel_for), or NULL. Public functions pass it on. job_make_current returns the one before. */
 job_control *job_current(void);
 job_control *job_make_current(job_control *job);
 const void *thread_mark(void); /* an address that no other running thread returns */
+
+/* The functions below accept NULL, which means that nobody listens and nothing is cancelled. */
 
 /* Begins a stage. Stages do not nest: beginning one ends the current one. `name` must be a static
    string; `total` is the number of items that job_advance will count. */

@@ -48,7 +48,6 @@ static void listen(call_scope *scope, const void *reporter) {
     scope->job.report = report;
     scope->job.context = scope;
     scope->job.reporter = reporter;
-    job_make_current(&scope->job);
 }
 
 void call_enter(call_scope *scope, int32_t threads) {
@@ -67,6 +66,7 @@ void call_enter(call_scope *scope, int32_t threads) {
     scope->context = settings.context;
     job_init(&scope->job);
     listen(scope, thread_mark());
+    job_make_current(&scope->job);
 }
 
 void call_set_threads(const call_scope *scope, int32_t threads) {
@@ -80,6 +80,7 @@ job_control *call_listen(call_scope *scope, kd_progress progress, void *context)
         scope->context = context;
     }
     if (scope->progress) listen(scope, NULL);
+    job_make_current(NULL); /* only functions that are given the job may end early */
     return &scope->job;
 }
 

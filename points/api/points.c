@@ -125,7 +125,7 @@ static kd_status make_index(kd_points *points) {
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
     KD_TRY(leafindex_open(&points->index, &view, false));
-    KD_TRY(job_check(NULL));
+    KD_TRY(job_check(job_current()));
     if (tree->dims > 3 || tree->scalar == POINT_DOUBLE) return KD_OK;
     drop_arrays(&points->tree);
     points->lean = 1;
@@ -239,9 +239,10 @@ static kd_status build_on_cpu(kd_points *out, const point_array *input,
     kd_status status = KD_OK;
     const caller_array arrays[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
     KD_TRY(caller_memory_check(arrays, 2, true));
-    job_stage_begin(NULL, "build", (int64_t)input->count);
-    status = pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL);
-    job_stage_end(NULL);
+    job_control *job = job_current();
+    job_stage_begin(job, "build", (int64_t)input->count);
+    status = pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, job);
+    job_stage_end(job);
     KD_TRY_GOTO(status);
     if (ids) {
         KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));

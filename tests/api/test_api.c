@@ -229,12 +229,15 @@ static void test_photons(void **state) {
     options.photon_map = map_path;
     assert_int_equal(kd_render(&from_maps, scene, &options, NULL, NULL), KD_OK);
     assert_int_equal(kd_image_hash(image), kd_image_hash(from_maps));
-    watcher stops = {0, 1};
     options.photons = 50000000;
     kd_photons *none = two;
-    assert_int_equal(kd_photons_emit(&none, scene, &options, count_reports, &stops),
-                     KD_INTERRUPTED);
-    assert_null(none);
+    for (int stop_at = 1; stop_at < 9; ++stop_at) { /* in the build and during emission */
+        watcher stops = {0, stop_at};
+        none = two;
+        assert_int_equal(kd_photons_emit(&none, scene, &options, count_reports, &stops),
+                         KD_INTERRUPTED);
+        assert_null(none);
+    }
     options.max_depth = 0;
     assert_int_equal(kd_photons_emit(&none, scene, &options, NULL, NULL), KD_ERROR_USAGE);
     kd_image_close(image);
