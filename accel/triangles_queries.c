@@ -28,6 +28,9 @@ static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
                   offsetof(kd_ray_counts, triangles) == offsetof(tritree_counts, triangles),
               "counts are copied whole");
 static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
+static_assert(sizeof(kd_triangle_node) == sizeof(tritree_node) &&
+                  offsetof(kd_triangle_node, word) == offsetof(tritree_node, word),
+              "kd_triangle_node is a tritree_node");
 
 enum { PIECE = 1024 }; /* rays per copy */
 
@@ -442,5 +445,22 @@ kd_status kd_triangles_download(const kd_triangles *tree, float *vertices, uint3
         memcpy(vertices, tree->positions, input->position_count * sizeof(vec3));
     if (indices && input->triangle_count)
         memcpy(indices, tree->triangles, 3 * (size_t)input->triangle_count * sizeof *indices);
+    return KD_OK;
+}
+
+kd_status kd_triangles_download_nodes(const kd_triangles *tree, kd_triangle_node *nodes,
+                                      uint32_t *references) {
+    KD_CALL(tree ? tree->threads : 0);
+    const caller_array arrays[] = {{nodes, "nodes", sizeof *references},
+                                   {references, "references", sizeof *references}};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_TRY(caller_memory_check(arrays, 2, true));
+    kd_triangles *copy = NULL;
+    if (tree->cuda) KD_TRY(triangles_cuda_fetch(&copy, tree, false));
+    const tritree *from = copy ? &copy->tree : &tree->tree;
+    if (nodes && from->node_count) memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
+    if (references && from->reference_count)
+        memcpy(references, from->references, from->reference_count * sizeof *references);
+    kd_triangles_close(copy);
     return KD_OK;
 }

@@ -170,6 +170,17 @@ typedef struct kd_triangles_info {
                            two to four times as long */
 } kd_triangles_info;
 
+/* A node of the tree. The root is node 0; the children of an inner node are `word >> 2` and the
+   node behind it. The plane is at.split on axis `word & 3`; the first child has what lies below it.
+   In a leaf `word & 3` is 3: its triangles are `word >> 2` references from at.first on. */
+typedef struct kd_triangle_node {
+    union {
+        float split;
+        uint32_t first;
+    } at;
+    uint32_t word;
+} kd_triangle_node;
+
 /* Returns a view of a mesh with packed vertices. */
 KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
                                               const uint32_t *indices, uint64_t triangle_count);
@@ -259,6 +270,12 @@ KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *p
    indices for each of kd_triangles_info.triangles. Either may be NULL. */
 KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices,
                                        uint32_t *indices);
+
+/* Copies the nodes of a tree to host memory, for kernels of the caller (<kandela/device.cuh>):
+   kd_triangles_info.nodes nodes, and the indices of the triangles in all leaves,
+   kd_triangles_info.references of them. Either may be NULL. */
+KD_API kd_status kd_triangles_download_nodes(const kd_triangles *tree, kd_triangle_node *nodes,
+                                             uint32_t *references);
 
 /* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
    Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or

@@ -162,6 +162,11 @@ CALL(triangles_download) {
     uint32_t indices[3];
     return kd_triangles_download(ARG(0, triangles), ARG(1, vertices), ARG(2, indices));
 }
+CALL(triangles_download_nodes) {
+    kd_triangle_node nodes[1];
+    uint32_t references[1];
+    return kd_triangles_download_nodes(ARG(0, triangles), ARG(1, nodes), ARG(2, references));
+}
 CALL(triangles_save) {
     return kd_triangles_save(ARG(0, triangles), ARG(1, path));
 }
@@ -244,6 +249,7 @@ static const row rows[] = {
     ROW(triangles_winding_number, 3, "012"),
     ROW(triangles_crossings, 4, "01"),
     ROW(triangles_download, 3, "0"),
+    ROW(triangles_download_nodes, 3, "0"),
     ROW(triangles_save, 2, "01"),
     ROW(triangles_load, 3, "01"),
     ROW(ray_query_default, 1, ""),

@@ -134,6 +134,7 @@ static void query_triangles(uint32_t count, const char *builder) {
     OK(kd_triangles_winding_number(tree, corners, PLACES, 2, winding));
     OK(kd_triangles_crossings(tree, corners, PLACES, NULL, crossings));
     OK(kd_triangles_download(tree, NULL, NULL));
+    OK(kd_triangles_download_nodes(tree, NULL, NULL));
     OK(kd_triangles_save(tree, "small_stack.kdt"));
     OK(kd_triangles_load(&read, "small_stack.kdt", &options));
     kd_triangles_close(read);

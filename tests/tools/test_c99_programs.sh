@@ -75,7 +75,7 @@ awk 'BEGIN { for (i = 0; i < 1000; ++i) print i % 10, int(i / 10) % 10, int(i / 
 "$work/cloud_neighbours" "$work/cloud.xyz" | tee "$work/answer"
 grep -q '^1001 points, .* 1 points stand apart$' "$work/answer"
 
-# Kernels of users (kandela/device.cuh), as C++ on the host; nvcc, if there is one, compiles the example.
+# Kernels of users (kandela/device.cuh), as C++ on the host; nvcc, if there is one, compiles them.
 if command -v "${CXX:-g++}" >/dev/null; then
     for program in tests/c99/device.cc examples/own_kernel.cu; do
         ${CXX:-g++} -x c++ -std=c++14 -Wall -Wextra -Wconversion -Wshadow -Werror -O1 -ffp-contract=off \
@@ -84,7 +84,9 @@ if command -v "${CXX:-g++}" >/dev/null; then
     done
 fi
 if command -v nvcc >/dev/null; then
-    nvcc -I "$source/include" -c "$source/examples/own_kernel.cu" -o "$work/device.o"
+    for program in tests/c99/device.cc examples/own_kernel.cu; do
+        nvcc -x cu -I "$source/include" -c "$source/$program" -o "$work/device.o"
+    done
 fi
 
 # Registration (ICP): the error never grows by much, and ends far below its first value.
