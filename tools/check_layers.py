@@ -5,6 +5,7 @@ Checks rules of the project that a compiler cannot check, in the text of all C, 
 below ROOT (default: the checkout that contains this script). Prints FILE:LINE: message for each
 violation and exits with 1 if there is one, with 2 if there are no files. --list prints the directories
 from the lowest layer up, with files and lines.
+
   layer     DIRECTORIES lists the directories from the lowest layer up. A file may include files of its
             own directory and of earlier ones; modules of tests, tools and examples do not include each
             other's files
