@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 source_dir=$source_folder
 # simulates a search that finds nothing
-hidden=(-DCMAKE_DISABLE_FIND_PACKAGE_OpenEXR=ON -DKD_ASSIMP_INCLUDE= -DKD_CMOCKA_INCLUDE=)
+hidden=(-DCMAKE_DISABLE_FIND_PACKAGE_OpenEXR=ON -DKD_ASSIMP_INCLUDE= -DKD_TESTS_INCLUDE=)
 mkdir few
 expect_exit 0 cmake -S "$source_dir" -B few/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF "${hidden[@]}"
 for line in "OpenEXR: no .exr" "assimp: fewer mesh formats" "cmocka: the tests are not built"; do

@@ -2,4 +2,4 @@
 # Each rule of tools/check_layers.py detects its violation and reports file and line.
 set -euo pipefail
 command -v python3 >/dev/null || exit 77
-python3 "$2/tools/check_layers.py" --self-test
+python3 "$2/tests/tools/check_rules.py" "$2/tools"

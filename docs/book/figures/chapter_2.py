@@ -40,29 +40,28 @@ def nearest(tree, query, k):
     return best, met
 
 
-def colours_of(tree, met):
-    """Returns blue for nodes visited before the traversal first turns back, another colour for the
-    rest."""
+def first_turn(tree, met):
+    """Returns the number of nodes visited before the traversal first turns back."""
     down = 1
     while down < len(met) and tree.level(met[down]) == down:
         down += 1
-    return [svg.COLOURS[0] if step < down else svg.COLOURS[1] for step in range(len(met))]
+    return down
 
 
 def draw_walk(program, path):
     tree, query, k = photon_tree.grow(program, SHOWN), (0.35, 0.0, 0.1), 8
     best, met = nearest(tree, query, k)
-    colours = colours_of(tree, met)
+    down = first_turn(tree, met)
     drawing, side = svg.Drawing(800, 440), 380
 
     def place(point):
         return 20 + side * (point[0] + 1) / 2, 20 + side * (1 - point[2]) / 2
 
     drawing.box(20, 20, side, side)
-    for node in range(tree.count):
-        drawing.circle(*place(tree.points[node]), 2, "#cccccc")
-    for step, node in enumerate(met):
-        drawing.circle(*place(tree.points[node]), 3.2, colours[step])
+    drawing.dots([place(point) for point in tree.points], 2, "#cccccc")
+    visited = [place(tree.points[node]) for node in met]
+    drawing.dots(visited[:down], 3.2, svg.COLOURS[0])
+    drawing.dots(visited[down:], 3.2, svg.COLOURS[1])
     for _, _, node in best:
         drawing.circle(*place(tree.points[node]), 6, "none", svg.COLOURS[2])
     drawing.circle(*place(query), (best[-1][0] ** 0.5) * side / 2, "none", svg.COLOURS[2])
@@ -73,11 +72,10 @@ def draw_walk(program, path):
         drawing.text(432, 44 + 40 * level, level, 11, "end")
     steps = [(450 + 320 * i / max(1, len(met) - 1), 40 + 40 * tree.level(node)) for i, node in enumerate(met)]
     drawing.path(steps, "#bbb", 1)
-    answers = {node for _, _, node in best}
-    for step, node in enumerate(met):
-        drawing.circle(*steps[step], 3.2, colours[step])
-        if node in answers:
-            drawing.circle(*steps[step], 6, "none", svg.COLOURS[2])
+    drawing.dots(steps[:down], 3.2, svg.COLOURS[0])
+    drawing.dots(steps[down:], 3.2, svg.COLOURS[1])
+    for _, _, node in best:
+        drawing.circle(*steps[met.index(node)], 6, "none", svg.COLOURS[2])
     drawing.text(20, 420, f"{tree.count} photons from above; black: the query; green: its {k} nearest and their bounding sphere", 11)
     drawing.text(440, 420, f"the {len(met)} nodes visited, in order, by level; blue: descents", 11)
     drawing.write(path)

@@ -38,6 +38,13 @@ class Drawing:
             f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{fill}" stroke="{colour}"/>'
         )
 
+    def dots(self, points, radius, colour):
+        """Draws discs of one size and colour as a path of points with round ends."""
+        text = "".join(f"M{number(x)} {number(y)}h0" for x, y in points)
+        self.parts.append(
+            f'<path d="{text}" stroke="{colour}" stroke-width="{number(2 * radius)}" stroke-linecap="round"/>'
+        )
+
     def text(self, x, y, words, size=12, anchor="start", colour="#222"):
         words = str(words).replace("&", "&amp;").replace("<", "&lt;")
         self.parts.append(
@@ -93,8 +100,8 @@ class Plot(Drawing):
 
     def curve(self, points, name):
         colour = COLOURS[self.curves % len(COLOURS)]
-        self.path([self.at(x, y) for x, y in points], colour)
-        for x, y in points:
-            self.circle(*self.at(x, y), 2.5, colour)
+        places = [self.at(x, y) for x, y in points]
+        self.path(places, colour)
+        self.dots(places, 2.5, colour)
         self.text(self.right + 10, self.top + 14 + 18 * self.curves, name, 12, colour=colour)
         self.curves += 1

@@ -48,83 +48,48 @@ BUNNY, MILLION = "== bunny, now, beside Embree 4.4.0", "== compare_knn  1000000:
 ALONE = MILLION.replace("compare_knn ", "compare_knn --alone")
 RATE = r" +([\d.]+) Mrays/s"  # in output of compare_embree
 K1, K8 = r" +[\d.]+ +(\d+)", r" +[\d.]+ +\d+ +\d+ \([\d.]+\) +(\d+)"  # in output of compare_knn, for random queries
+FIRST, SECOND = r" +([\d.]+)", r" +[\d.]+ +(\d+)"  # numbers after a name
 POVRAY = r"^`tools/compare_povray 2`: POV-Ray [\d,]+ photons shot in [\d.]+ s \("
-
-
-def python_row(peer):
-    return r"^uniform +3-D float32 own +k +8 .*?\b" + peer + r" [\d.]+ ([\d.]+)"
+THREE, VERSIONS = ("CGAL", "nanoflann", "FLANN"), (r"CGAL 5\.5\.1", r"nanoflann 1\.4\.2", r"FLANN 1\.9\.2")
+FOUR = ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")
 
 
 # A row: task; Kandela's result (template, figures); the other libraries' results (template, figures);
-# mode; device; commit; and the figure by which a cost is divided, or None. A figure is the name of a file
+# mode; device; commit; and the figure by which a cost is divided, if any. A figure is the name of a file
 # and a regular expression that matches once in it; the first group is the value. Optional: the number of
 # matches expected instead of one (0: any number), a factor, and the index of the match to use.
+def peers(what, ours, others, names, file, begin, end, *rest):
+    """Return the first columns of a row: Kandela's figure and that of each name, between two patterns.
+    `rest`: of the figures."""
+    mine, *theirs = ((file, begin + name + end, *rest) for name in ("kandela", *names))
+    return what, ours, [mine], others, theirs
+
+
+def rays(what, kind, others, names):
+    """Return the first columns of a row of compare_embree, in batches and one ray per call."""
+    mine, alone, *theirs = ((RAYS, within(BUNNY, f"{kind} +{name}" + RATE)) for name in ("kandela", "kandela single", *names))
+    return what, "{0:.1f} M/s, one per call {1:.1f}", [mine, alone], others, theirs
+
+
 GPU, XEON, AMD = "GPU: H200", "CPU: Xeon, 1 thread", "CPU: EPYC, 1 thread"
 SHARED = "CPU: shared Xeon, 1 thread"
+IN_MILLION, IN_ALONE = within(MILLION, ""), within(ALONE, "")  # a name follows
+PYTHON_K8 = (r"^uniform +3-D float32 own +k +8 .*?\b", r" [\d.]+ ([\d.]+)")
+EMBREE = "Embree 4.4: {0:.1f}, robust {1:.1f}"
 SUMMARY = [
-    (
-        "build a k-d tree, 1M points",
-        "{0:.0f} ms",
-        [(KIDDO, within(MILLION, r"kandela +([\d.]+)"))],
-        "kiddo {0:.0f}, PicoTree {1:.0f}",
-        [(KIDDO, within(MILLION, r"kiddo blocks +([\d.]+)")), (KIDDO, within(MILLION, r"PicoTree +([\d.]+)"))],
-        "Xeon",
-        "3fbbfc3",
-    ),
-    (
-        "the same",
-        "{0:.0f} ms",
-        [(POINTS, line("kandela", "?"), 2)],
-        "CGAL {0:.0f}, nanoflann {1:.0f}",
-        [(POINTS, r"^CGAL 5\.5\.1 +([\d.]+)", 2), (POINTS, r"^nanoflann 1\.4\.2 +([\d.]+)", 2)],
-        "Xeon",
-        "4518ec5",
-    ),
-    (
-        "8 nearest, one batch of random queries",
-        "{0:.2f} M/s",
-        [(KIDDO, within(MILLION, "kandela" + K8), 1, 1e-6)],
-        "kiddo {0:.2f}, PicoTree {1:.2f}",
-        [(KIDDO, within(MILLION, "kiddo flat" + K8), 1, 1e-6), (KIDDO, within(MILLION, "PicoTree" + K8), 1, 1e-6)],
-        "Xeon",
-        "3fbbfc3",
-    ),
-    (
-        "1 nearest, one random query per call",
-        "{0:.2f} M/s",
-        [(KIDDO, within(ALONE, "kandela" + K1), 1, 1e-6)],
-        "kiddo {0:.2f}, PicoTree {1:.2f}",
-        [(KIDDO, within(ALONE, "kiddo flat" + K1), 1, 1e-6), (KIDDO, within(ALONE, "PicoTree" + K1), 1, 1e-6)],
-        "Xeon",
-        "3fbbfc3",
-    ),
-    (
-        "8 nearest in Python, 200K points",
-        "{0:.1f} us/query",
-        [(SCIPY, python_row("kandela"), 0)],
-        "pynanoflann {0:.1f}, SciPy {1:.1f}",
-        [(SCIPY, python_row("pynanoflann"), 0), (SCIPY, python_row("scipy"), 0)],
-        "Xeon",
-        "4739739",
-    ),
-    (
-        "diffuse rays, bunny, one batch",
-        "{0:.1f} M/s",
-        [(RAYS, within(BUNNY, "diffuse +kandela" + RATE))],
-        "Embree 4.4: {0:.1f}, robust {1:.1f}",
-        [(RAYS, within(BUNNY, "diffuse +embree" + RATE)), (RAYS, within(BUNNY, "diffuse +embree robust" + RATE))],
-        "Xeon",
-        "65e8eda",
-    ),
-    (
-        "the same, one ray per call",
-        "{0:.1f} M/s",
-        [(RAYS, within(BUNNY, "diffuse +kandela single" + RATE))],
-        "Embree 4.4: {0:.1f}, robust {1:.1f}",
-        [(RAYS, within(BUNNY, "diffuse +embree" + RATE)), (RAYS, within(BUNNY, "diffuse +embree robust" + RATE))],
-        "Xeon",
-        "65e8eda",
-    ),
+    (*peers("build a k-d tree, 1M points", "{0:.0f} ms", "kiddo {0:.0f}, PicoTree {1:.0f}",
+            ("kiddo blocks", "PicoTree"), KIDDO, IN_MILLION, FIRST), "Xeon", "3fbbfc3"),
+    (*peers("the same", "{0:.0f} ms", "CGAL {0:.0f}, nanoflann {1:.0f}", VERSIONS[:2], POINTS, "^", FIRST, 2), "Xeon", "4518ec5"),
+    (*peers("8 nearest, one batch of random queries", "{0:.2f} M/s", "kiddo {0:.2f}, PicoTree {1:.2f}",
+            ("kiddo flat", "PicoTree"), KIDDO, IN_MILLION, K8, 1, 1e-6), "Xeon", "3fbbfc3"),
+    (*peers("1 nearest, one random query per call", "{0:.2f} M/s", "kiddo {0:.2f}, PicoTree {1:.2f}",
+            ("kiddo flat", "PicoTree"), KIDDO, IN_ALONE, K1, 1, 1e-6), "Xeon", "3fbbfc3"),
+    (*peers("8 nearest in Python, 200K points", "{0:.1f} us/query", "pynanoflann {0:.1f}, SciPy {1:.1f}",
+            ("pynanoflann", "scipy"), SCIPY, *PYTHON_K8, 0), "Xeon", "4739739"),
+    (*peers("diffuse rays, bunny, one batch", "{0:.1f} M/s", EMBREE, ("embree", "embree robust"),
+            RAYS, within(BUNNY, "diffuse +"), RATE), "Xeon", "65e8eda"),
+    ("the same, one ray per call", "{0:.1f} M/s", [(RAYS, within(BUNNY, "diffuse +kandela single" + RATE))], EMBREE,
+     [(RAYS, within(BUNNY, f"diffuse +{name}" + RATE)) for name in ("embree", "embree robust")], "Xeon", "65e8eda"),
     (
         "build, then 8 nearest of all 1M points",
         "{0:.1f} ms",
@@ -138,6 +103,10 @@ SUMMARY = [
         "823278e",
     ),
 ]
+TREE, EIGHT = "point tree of a million points", "8 nearest, random queries"
+KIDDO_RATES = "kiddo {0:.2f}, flat {1:.2f}, Donnelly {2:.2f}, PicoTree {3:.2f}"
+RAY_PEERS = "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}", ("embree", "embree robust", "tinybvh 8")
+RAY_MODE = "watertight; Embree's fast and robust", SHARED, "65e8eda"
 TABLES = {
     "gpu": [
         (
@@ -171,7 +140,6 @@ TABLES = {
             "watertight",
             GPU,
             "c434993",
-            None,
         ),
         (
             "diffuse rays, a million triangles",
@@ -182,7 +150,6 @@ TABLES = {
             "watertight",
             GPU,
             "667c810",
-            None,
         ),
         (
             "`path`, Sponza, 1920 x 1080, 16 samples",
@@ -193,7 +160,6 @@ TABLES = {
             "watertight",
             GPU,
             "70946b2",
-            None,
         ),
         (
             "emission of 10M photons, demo scene",
@@ -204,7 +170,6 @@ TABLES = {
             "watertight",
             GPU,
             "0cfcbd9",
-            None,
         ),
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
@@ -215,7 +180,6 @@ TABLES = {
             "watertight",
             GPU,
             "c434993",
-            None,
         ),
         (
             "8 nearest of each of a million points, CuPy arrays: build, query",
@@ -226,117 +190,23 @@ TABLES = {
             "exact",
             GPU,
             "823278e",
-            None,
         ),
     ],
     "cpu": [
-        (
-            "point tree of a million points",
-            "{0:.0f} ms",
-            [(POINTS, line("kandela", "?"), 2)],
-            "CGAL {0:.0f}, nanoflann {1:.0f}, FLANN {2:.0f}",
-            [
-                (POINTS, r"^CGAL 5\.5\.1 +([\d.]+)", 2),
-                (POINTS, r"^nanoflann 1\.4\.2 +([\d.]+)", 2),
-                (POINTS, r"^FLANN 1\.9\.2 +([\d.]+)", 2),
-            ],
-            "exact",
-            XEON,
-            "4518ec5",
-            None,
-        ),
-        (
-            "8 nearest, random queries",
-            "{0:.2f} M/s",
-            [(POINTS, line("kandela", "*", "?"), 2, 1e-6)],
-            "CGAL {0:.2f}, nanoflann {1:.2f}, FLANN {2:.2f}",
-            [
-                (POINTS, r"^CGAL 5\.5\.1 +[\d.]+ +(\d+)", 2, 1e-6),
-                (POINTS, r"^nanoflann 1\.4\.2 +[\d.]+ +(\d+)", 2, 1e-6),
-                (POINTS, r"^FLANN 1\.9\.2 +[\d.]+ +(\d+)", 2, 1e-6),
-            ],
-            "exact",
-            XEON,
-            "4518ec5",
-            None,
-        ),
-        (
-            "point tree of a million points",
-            "{0:.0f} ms",
-            [(KIDDO, within(MILLION, r"kandela +([\d.]+)"))],
-            "kiddo {0:.0f}, flat {1:.0f}, Donnelly {2:.0f}, PicoTree {3:.0f}",
-            [(KIDDO, within(MILLION, name + r" +([\d.]+)")) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
-            "exact",
-            SHARED,
-            "3fbbfc3",
-            None,
-        ),
-        (
-            "8 nearest, random queries",
-            "{0:.2f} M/s",
-            [(KIDDO, within(MILLION, "kandela" + K8), 1, 1e-6)],
-            "kiddo {0:.2f}, flat {1:.2f}, Donnelly {2:.2f}, PicoTree {3:.2f}",
-            [(KIDDO, within(MILLION, name + K8), 1, 1e-6) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
-            "exact",
-            SHARED,
-            "3fbbfc3",
-            None,
-        ),
-        (
-            "1 nearest, one random query per call",
-            "{0:.2f} M/s",
-            [(KIDDO, within(ALONE, "kandela" + K1), 1, 1e-6)],
-            "kiddo {0:.2f}, flat {1:.2f}, Donnelly {2:.2f}, PicoTree {3:.2f}",
-            [(KIDDO, within(ALONE, name + K1), 1, 1e-6) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
-            "exact",
-            SHARED,
-            "3fbbfc3",
-            None,
-        ),
-        (
-            "primary rays, bunny",
-            "{0:.1f} M/s, one per call {1:.1f}",
-            [(RAYS, within(BUNNY, "primary +kandela" + RATE)), (RAYS, within(BUNNY, "primary +kandela single" + RATE))],
-            "Embree 4.4.0: {0:.1f}, robust {1:.1f}, packets {2:.1f}; tinybvh {3:.1f}",
-            [(RAYS, within(BUNNY, "primary +" + name + RATE)) for name in ("embree", "embree robust", "embree packets", "tinybvh 8")],
-            "watertight; Embree's fast and robust",
-            SHARED,
-            "65e8eda",
-            None,
-        ),
-        (
-            "diffuse rays, bunny",
-            "{0:.1f} M/s, one per call {1:.1f}",
-            [(RAYS, within(BUNNY, "diffuse +kandela" + RATE)), (RAYS, within(BUNNY, "diffuse +kandela single" + RATE))],
-            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
-            [(RAYS, within(BUNNY, "diffuse +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
-            "watertight; Embree's fast and robust",
-            SHARED,
-            "65e8eda",
-            None,
-        ),
-        (
-            "short occlusion rays, bunny",
-            "{0:.1f} M/s, one per call {1:.1f}",
-            [(RAYS, within(BUNNY, "ao-any +kandela" + RATE)), (RAYS, within(BUNNY, "ao-any +kandela single" + RATE))],
-            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
-            [(RAYS, within(BUNNY, "ao-any +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
-            "watertight; Embree's fast and robust",
-            SHARED,
-            "65e8eda",
-            None,
-        ),
-        (
-            "rays through edges and vertices, bunny",
-            "{0:.1f} M/s, one per call {1:.1f}",
-            [(RAYS, within(BUNNY, "hard +kandela" + RATE)), (RAYS, within(BUNNY, "hard +kandela single" + RATE))],
-            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
-            [(RAYS, within(BUNNY, "hard +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
-            "watertight; Embree's fast and robust",
-            SHARED,
-            "65e8eda",
-            None,
-        ),
+        (*peers(TREE, "{0:.0f} ms", "CGAL {0:.0f}, nanoflann {1:.0f}, FLANN {2:.0f}", VERSIONS, POINTS, "^", FIRST, 2),
+         "exact", XEON, "4518ec5"),
+        (*peers(EIGHT, "{0:.2f} M/s", "CGAL {0:.2f}, nanoflann {1:.2f}, FLANN {2:.2f}", VERSIONS, POINTS, "^", SECOND, 2, 1e-6),
+         "exact", XEON, "4518ec5"),
+        (*peers(TREE, "{0:.0f} ms", "kiddo {0:.0f}, flat {1:.0f}, Donnelly {2:.0f}, PicoTree {3:.0f}", FOUR, KIDDO, IN_MILLION, FIRST),
+         "exact", SHARED, "3fbbfc3"),
+        (*peers(EIGHT, "{0:.2f} M/s", KIDDO_RATES, FOUR, KIDDO, IN_MILLION, K8, 1, 1e-6), "exact", SHARED, "3fbbfc3"),
+        (*peers("1 nearest, one random query per call", "{0:.2f} M/s", KIDDO_RATES, FOUR, KIDDO, IN_ALONE, K1, 1, 1e-6),
+         "exact", SHARED, "3fbbfc3"),
+        (*rays("primary rays, bunny", "primary", "Embree 4.4.0: {0:.1f}, robust {1:.1f}, packets {2:.1f}; tinybvh {3:.1f}",
+               ("embree", "embree robust", "embree packets", "tinybvh 8")), *RAY_MODE),
+        (*rays("diffuse rays, bunny", "diffuse", *RAY_PEERS), *RAY_MODE),
+        (*rays("short occlusion rays, bunny", "ao-any", *RAY_PEERS), *RAY_MODE),
+        (*rays("rays through edges and vertices, bunny", "hard", *RAY_PEERS), *RAY_MODE),
         (
             "photons shot, `cornell_caustic.json`, 2 threads",
             "{0:.2f} M/s",
@@ -346,34 +216,10 @@ TABLES = {
             "triangles",
             "CPU: Xeon (AVX-512), 2 threads",
             "afe81a7",
-            None,
         ),
-        (
-            "point tree of a million points",
-            "{0:.0f} ms",
-            [(EPYC, line("kandela", "?"))],
-            "CGAL {0:.0f}, nanoflann {1:.0f}, FLANN {2:.0f}",
-            [(EPYC, line("CGAL", "?")), (EPYC, line("nanoflann", "?")), (EPYC, line("FLANN", "?"))],
-            "exact",
-            AMD,
-            "488aaca",
-            None,
-        ),
-        (
-            "8 nearest, random queries",
-            "{0:.2f} M/s",
-            [(EPYC, line("kandela", "*", "?"), 1, 1e-6)],
-            "CGAL {0:.2f}, nanoflann {1:.2f}, FLANN {2:.2f}",
-            [
-                (EPYC, line("CGAL", "*", "?"), 1, 1e-6),
-                (EPYC, line("nanoflann", "*", "?"), 1, 1e-6),
-                (EPYC, line("FLANN", "*", "?"), 1, 1e-6),
-            ],
-            "exact",
-            AMD,
-            "488aaca",
-            None,
-        ),
+        (*peers(TREE, "{0:.0f} ms", "CGAL {0:.0f}, nanoflann {1:.0f}, FLANN {2:.0f}", THREE, EPYC, "^", FIRST), "exact", AMD, "488aaca"),
+        (*peers(EIGHT, "{0:.2f} M/s", "CGAL {0:.2f}, nanoflann {1:.2f}, FLANN {2:.2f}", THREE, EPYC, "^", SECOND, 1, 1e-6),
+         "exact", AMD, "488aaca"),
     ],
 }
 PAGES = ("README.md", "docs/speed.md")
@@ -390,7 +236,7 @@ def figure(name, pattern, expected=1, scale=1.0, index=0):
     return sum(float(group) for group in groups) * scale
 
 
-def row(what, ours, figures, beside, others, mode, on, commit, base):
+def row(what, ours, figures, beside, others, mode, on, commit, base=None):
     values = [figure(*each) for each in figures]
     if base:  # the last figure is a cost; the table shows its ratio to that of `base`
         values[-1] /= figure(*base)
