@@ -102,7 +102,7 @@ static double watch_frame(void *context, frame *frame, const film *film) {
     const render_watch *watch = ((const render_saving *)context)->keeping->watch;
     const render_moment now = moment_of(context, frame, film);
     double paused = 0;
-    const double next = watch->look(watch->context, &now, &paused);
+    const double next = watch->update(watch->context, &now, &paused);
     if (frame->deadline > 0) frame->deadline += paused;
     return next;
 }

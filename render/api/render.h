@@ -59,8 +59,8 @@ typedef struct render_moment {
 typedef struct render_watch {
     /* Returns the time (timing_now()) of the next call. May wait, and adds the seconds that do not
        count against options.time_seconds to *paused. */
-    double (*look)(void *context, const render_moment *now, double *paused);
-    /* Returns true if `look` is to be called soon; may be called by any thread. */
+    double (*update)(void *context, const render_moment *now, double *paused);
+    /* Returns true if `update` is to be called soon; may be called by any thread. */
     bool (*wanted)(void *context);
     /* Called after the last sample of a scene that does not move, and after each slice of the
        exposure of one that does. */

@@ -122,7 +122,7 @@ typedef struct integrator {
     void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
                     pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
-    /* Sets the light of the current pass, for those who show it (api/flights.h); NULL: no
+    /* Sets the light of the current pass, for those who show it (api/light_paths.h); NULL: no
        light paths are traced. */
     void (*show_light)(const frame *frame, struct light_source *out);
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass

@@ -242,7 +242,7 @@ KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vc
     landed->others = path->chain.others;
     landed->landed = path->base.landed;
     landed->disperses = path->disperses;
-    landed->unused = 0;
+    landed->path = (uint32_t)path->base.photon_state.key.path;
     return true;
 }
 

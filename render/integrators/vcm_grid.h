@@ -24,7 +24,7 @@ typedef struct vcm_photon {
     vec3 direction;
     uint32_t disperses; /* 1: it has passed dispersive glass */
     vec3 normal;        /* normal of the triangle, on the side that was hit */
-    uint32_t unused;
+    uint32_t path;      /* number, for those who show it */
 } vcm_photon;
 
 typedef struct vcm_grid {

@@ -33,7 +33,7 @@ typedef struct photon_figures {
 } photon_figures;
 photon_figures photon_figures_of(const photon_maps *maps);
 
-/* The light of a pass, for those who show it (api/flights.h): photon maps, on the host or
+/* The light of a pass, for those who show it (api/light_paths.h): photon maps, on the host or
    on a device, the options that they were emitted by, and the view of their lookups (NULL: that of
    the maps); or the view of vcm. Borrows all. */
 typedef struct light_source {

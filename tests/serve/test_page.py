@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: test_page.py KANDELA SOURCE [FOLDER]
+"""usage: test_page.py KANDELA [FOLDER]
 
 Opens the page of the live view in a browser and uses it as its owner and as a viewer. Writes
 screenshots to FOLDER if that is given. Exits with 77 if there is no browser or no live view.
@@ -20,7 +20,9 @@ import zlib
 
 from browser import NAME, Browser
 
-SCENE = "scenes/cornell_diffuse.json"
+# Diffuse walls and blocks, and a glass ball, which casts a caustic.
+SCENE = {"kandela": 1, "meshes": [{"file": "gen:cornell"}, {"sphere": {"centre": [0.5, 0.25, 0.7], "radius": 0.25, "triangles": 200}, "material": "glass"}],
+         "materials": {"glass": {"kind": "glass", "ior": 1.5}}, "camera": {"eye": [0, 1, 4.2], "look_at": [0, 1, 0], "fov": 35}}
 OPTIONS = ["--integrator", "photon", "--width", "200", "--height", "140", "--crop", "20,10,180,130", "--photons", "20000", "--caustic-photons", "20000",
            "--spp", "100000", "--threads", "2"]
 
@@ -46,10 +48,12 @@ SET = """((id, value) => {{
 
 
 class Server:
-    def __init__(self, program, source):
+    def __init__(self, program):
+        with open("page.json", "w", encoding="utf-8") as file:
+            json.dump(SCENE, file)
         with open("reference.pfm", "wb") as file:
             file.write(b"PF\n200 140\n-1.0\n" + struct.pack("<f", 0.25) * (200 * 140 * 3))
-        self.process = subprocess.Popen([program, "serve", os.path.join(source, SCENE), *OPTIONS, "--reference", "reference.pfm", "--serve=127.0.0.1:0"],
+        self.process = subprocess.Popen([program, "serve", "page.json", *OPTIONS, "--reference", "reference.pfm", "--serve=127.0.0.1:0"],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.text = ""
         self.thread = threading.Thread(target=self.read, daemon=True)
@@ -193,8 +197,8 @@ def check_pixel(page):
     page.click(x + 0.5 * width, y + 0.8 * height)
     page.wait("kandela.inspected && kandela.inspected.position")
     page.evaluate("kandela.setMode('overlay')")
-    apart = page.evaluate(PROJECTED)
-    assert max(map(abs, apart)) < 0.5, f"the overlay is {apart} screen pixels beside the picture"
+    offset = page.evaluate(PROJECTED)
+    assert max(map(abs, offset)) < 0.5, f"the overlay is {offset} screen pixels off the picture"
     page.evaluate("document.getElementById('follow-ray').click()")
     page.wait("kandela.space.walk.nodes.length > 1 && kandela.mode === 'overlay'")
 
@@ -234,13 +238,13 @@ def check_photons(page, owner):
 
 def check_light_paths(page):
     """Light paths as lines; a click on a photon in the 3-D view marks its own."""
-    page.evaluate("document.getElementById('show-flights').click()")
-    page.wait("kandela.space.flights.length > 50")
+    page.evaluate("document.getElementById('show-light-paths').click()")
+    page.wait("kandela.space.lightPaths.length > 50")
     page.evaluate("kandela.setMode('space'); document.getElementById('show-photons').click()")
     many = space(page)["covered"]
-    page.evaluate(SET.format(id="flight-bounces", value="0"))
+    page.evaluate(SET.format(id="light-path-bounces", value="0"))
     assert space(page)["covered"] < many, "fewer bounces draw fewer lines"
-    page.evaluate("document.getElementById('show-flights').click(); document.getElementById('show-photons').click()")
+    page.evaluate("document.getElementById('show-light-paths').click(); document.getElementById('show-photons').click()")
     x, y, photon = page.evaluate("""(() => {
       const { space } = kandela, { matrix: m } = space.view(space.scene()), box = space.canvas.getBoundingClientRect();
       const values = new Float32Array(space.photonsBytes.buffer), p = values.subarray(0, 3);
@@ -253,6 +257,19 @@ def check_light_paths(page):
     chosen = page.evaluate("kandela.space.chosen")
     ends = [point["position"] for point in chosen["points"] if point["stored"]]
     assert any(max(abs(a - b) for a, b in zip(end, photon["position"])) < 1e-4 for end in ends) and chosen["points"][0]["kind"] == 0, (chosen, photon)
+
+
+def check_caustics(page):
+    """The map of caustics by itself, and its light paths, which pass through the glass ball."""
+    page.evaluate("kandela.setMode('space')")
+    page.evaluate(SET.format(id="photon-map", value="caustic"))
+    page.wait("kandela.space.photonsBytes && kandela.space.photons.count > 20 && new DataView(kandela.space.photonsBytes.buffer, kandela.space.photonsBytes.byteOffset).getUint16(26, true) === 1")
+    assert space(page)["covered"] > 100
+    page.evaluate(SET.format(id="light-path-map", value="caustic"))
+    page.evaluate("document.getElementById('show-light-paths').click()")
+    page.wait("kandela.space.lightPaths.length > 20 && kandela.space.lightPaths.every(path => path.points.some(point => point.kind === 2))")
+    page.evaluate("document.getElementById('show-light-paths').click()")
+    page.evaluate(SET.format(id="photon-map", value=""))
 
 
 def check_trees(page):
@@ -399,6 +416,8 @@ def check(program, owner, viewer, folder):
         check_disc(wide)
         check_trees(wide)
         check_light_paths(wide)
+        check_caustics(wide)
+        look(wide, "caustics")
         check_comparison(wide)
         check_flip(wide, program)
         check_layout(wide, 1280)
@@ -415,17 +434,17 @@ def check(program, owner, viewer, folder):
 
 
 def main():
-    program, source = sys.argv[1:3]
+    program = sys.argv[1]
     if not shutil.which(NAME):
         print(f"skipped: {NAME} is not installed")
         return 77
-    server = Server(program, source)
+    server = Server(program)
     try:
         addresses = server.addresses()
         if not addresses:
             print(f"skipped: this kandela has no live view: {server.text.strip()}")
             return 77
-        check(program, *addresses, sys.argv[3] if len(sys.argv) > 3 else None)
+        check(program, *addresses, sys.argv[2] if len(sys.argv) > 2 else None)
     finally:
         server.close()
     return 0

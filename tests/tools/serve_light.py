@@ -1,6 +1,6 @@
 """usage: serve_light.py PROGRAM SCENE [DEVICE]
 
-What the live view answers about photons, the ways of light, and trees (test_serve.sh).
+What the live view answers about photons, light paths, and trees (test_serve.sh).
 """
 
 import json
@@ -30,13 +30,13 @@ def rows_of(session, name, query=""):
     return rows_in(content), struct.unpack_from("<3I", content)[2]
 
 
-def flights_of(session, name, query):
-    """Return flights as (path, light, group, points), points as (position, power, kind, stored, bounce, material)."""
-    content = session.get(f"/api/flights?map={name}&{query}")
-    flights, stride, points = struct.unpack_from("<3I", content)
-    assert stride == 32 and len(content) == 12 + 16 * flights + 32 * points
-    made, at = [], 12 + 16 * flights
-    for i in range(flights):
+def light_paths_of(session, name, query):
+    """Return light paths as (path, light, group, points), points as (position, power, kind, stored, bounce, material)."""
+    content = session.get(f"/api/light_paths?map={name}&{query}")
+    paths, stride, points = struct.unpack_from("<3I", content)
+    assert stride == 32 and len(content) == 12 + 16 * paths + 32 * points
+    made, at = [], 12 + 16 * paths
+    for i in range(paths):
         path, light, group, count = struct.unpack_from("<4I", content, 12 + 16 * i)
         rows = [struct.unpack_from("<6fBBHI", content, at + 32 * j) for j in range(count)]
         made.append((path, light, group, [(row[:3], row[3:6], *row[6:]) for row in rows]))
@@ -45,26 +45,26 @@ def flights_of(session, name, query):
     return made
 
 
-def check_flights(session, name):
-    """A photon lies on the flight of its path, to the bit, with its power and bounce."""
+def check_light_paths(session, name):
+    """A photon lies on its light path, to the bit, with its power and bounce."""
     photons, total = rows_of(session, name, "&limit=2000000&paths=1")
     assert total >= len(photons) > 0
     for position, power, bounce, _, rest in photons[:: max(1, len(photons) // 20)]:
         (path,) = struct.unpack("<I", rest[-4:])
-        ((same, _, group, points),) = flights_of(session, name, f"path={path}")
+        ((same, _, group, points),) = light_paths_of(session, name, f"path={path}")
         assert same == path and group < len(session.state()["lights"])
         assert points[0][2] == 0 and all(point[2] != 0 for point in points[1:])
         stored = [point for point in points if point[3]]
         assert any(point[:2] == (position, power) and point[4] == bounce for point in stored), (position, stored)
-    some = flights_of(session, name, "count=50")
+    some = light_paths_of(session, name, "count=50")
     assert 10 < len(some) <= 50 and len({one[0] for one in some}) == len(some)
-    assert some == flights_of(session, name, "count=50")
-    assert session.ask(f"/api/flights?map={name}&path=4294967295")[0] == 400
+    assert some == light_paths_of(session, name, "count=50")
+    assert session.ask(f"/api/light_paths?map={name}&path=4294967295")[0] == 400
     return photons
 
 
 def check_planes(session, name, count):
-    """The nodes of a level hold all photons below it; a pixel's way ends at a leaf."""
+    """The nodes of a level hold all photons below it; the nodes of a pixel end at a leaf."""
     (levels,) = [one["levels"] for one in session.state()["photon_maps"] if one["name"] == name]
     assert 2 ** (levels - 1) <= count < 2**levels
 
@@ -81,8 +81,8 @@ def check_planes(session, name, count):
     for level in range(levels):
         assert sum(node[-1] for node in planes(f"level={level}")) == count - (2**level - 1)
     assert planes("level=200") == []
-    way = planes("x=24&y=24")
-    assert [node[9] for node in way] == list(range(len(way))) and way[-1][8] in (0, 1) and way[-1][-1] <= 2
+    nodes = planes("x=24&y=24")
+    assert [node[9] for node in nodes] == list(range(len(nodes))) and nodes[-1][8] in (0, 1) and nodes[-1][-1] <= 2
     assert session.ask(f"/api/planes?map={name}&level=1000")[0] == 400
 
 
@@ -96,12 +96,20 @@ def check_tree(session):
     assert len(tree["levels"]) == tree["depth"] + 1 == session.state()["tree_levels"]
 
 
-def check_pixel(session):
-    pixel = json.loads(session.get("/api/pixel?x=24&y=26"))
-    one = pixel["photons"][0]
-    ((_, light, group, points),) = flights_of(session, one["map"], f"path={one['path']}")
-    assert light & 0xFFFF == one["light"] and group == one["group"]
-    assert min(math.dist(point[0], one["position"]) for point in points) < 1e-5
+def check_pixel(session, pixels, fewest=1):
+    """The photons of discs lie in them, on the light paths that they name."""
+    found = 0
+    for x, y in pixels:
+        pixel = json.loads(session.get(f"/api/pixel?x={x}&y={y}"))
+        for one in pixel["photons"]:
+            assert math.dist(one["position"], pixel["position"]) <= pixel["radius"] * 1.00001
+        found += len(pixel["photons"])
+        for one in pixel["photons"][:2]:
+            ((_, light, group, points),) = light_paths_of(session, one["map"], f"path={one['path']}")
+            assert light & 0xFFFF == one["light"] and group == one["group"]
+            near = [point for point in points if math.dist(point[0], one["position"]) < 1e-5]
+            assert near and near[0][3] == 1 and near[0][4] == one["bounce"], (one, points)
+    assert found >= fewest, found
 
 
 def write_scene():
@@ -132,9 +140,9 @@ def main():
         maps = maps_of(session)
         assert list(maps) == ["global", "caustic", "volume"], maps
         check_tree(session)
-        check_pixel(session)
+        check_pixel(session, [(24, 26)])
         for name, count in maps.items():
-            photons = check_flights(session, name)
+            photons = check_light_paths(session, name)
             assert len(photons) == count and {one[3] for one in photons} == {list(maps).index(name)}
             check_planes(session, name, count)
         photons = session.get("/api/photons?map=global")
@@ -151,23 +159,24 @@ def main():
         session.post("/api/settings", {"media": "beams", "integrator": "sppm", "passes": 2})
         maps = maps_of(session)
         assert list(maps) == ["global", "caustic", "beams"], maps
-        check_flights(session, "global")
+        check_light_paths(session, "global")
         beams, _ = rows_of(session, "beams", "&limit=2000000")
         assert len(beams) >= maps["beams"], "the last path is traced to its end"
         lengths = [math.dist(one[0], struct.unpack("<3f", one[4])) for one in beams]
         assert min(lengths) > 0 and {one[3] for one in beams} == {3}
-        assert len(flights_of(session, "beams", "count=20")) == 20
+        assert len(light_paths_of(session, "beams", "count=20")) == 20
         assert session.ask("/api/planes?map=beams&level=0")[0] == 409
         session.post("/api/settings", {"integrator": "vcm", "spp": 2})
         assert maps_of(session) == {"vertices": 48 * 32}
-        vertices = check_flights(session, "vertices")
+        vertices = check_light_paths(session, "vertices")
+        check_pixel(session, [(x, y) for y in (24, 27) for x in range(18, 31, 2)], 5)  # below the glass ball
         few, total = rows_of(session, "vertices", "&limit=200")
         assert 50 < len(few) <= 200 and 0.5 < total / len(vertices) < 2
         everything = {one[:3] for one in vertices}
         assert all(one[:3] in everything for one in few)
         session.post("/api/settings", {"integrator": "path"})
         assert maps_of(session) == {} and session.ask("/api/photons")[0] == 409
-        assert session.ask("/api/flights?count=1")[0] == 409 and session.ask("/api/flights?count=0")[0] == 400
+        assert session.ask("/api/light_paths?count=1")[0] == 409 and session.ask("/api/light_paths?count=0")[0] == 400
         assert session.ask("/api/photons?map=none")[0] == 400
         assert session.end() == 0
     finally:

@@ -79,8 +79,8 @@ kd_status live_open(live_session **out, const live_request *request) {
     made->shrink = 4;
     made->expected = *request->options;
     made->handler =
-        (serve_handler){made, live_rank, live_answer, live_stream_read, live_stream_close};
-    made->watch = (render_watch){live_look, live_wanted, live_finished, live_drops, made};
+        (serve_handler){made, live_role, live_answer, live_stream_read, live_stream_close};
+    made->watch = (render_watch){live_update, live_wanted, live_finished, live_drops, made};
     atomic_init(&made->attention, false);
     atomic_init(&made->urgent, false);
     pthread_mutex_init(&made->lock, NULL);
@@ -105,15 +105,15 @@ void live_close(live_session *owned) {
     if (!owned) return;
     pthread_mutex_lock(&owned->lock);
     owned->closing = true;
-    live_say_changed(owned);
+    live_notify_changed(owned);
     pthread_mutex_unlock(&owned->lock);
     if (owned->has_denoiser) pthread_join(owned->denoiser, NULL);
     if (owned->server) owned->calls->close(owned->server);
     render_kept_close(&owned->kept);
     live_drop_fetched(owned);
-    live_drop_picture(owned->beauty);
-    live_drop_picture(owned->reference);
-    live_drop_picture(owned->denoised);
+    live_release_picture(owned->beauty);
+    live_release_picture(owned->reference);
+    live_release_picture(owned->denoised);
     image_close(&owned->read);
     pthread_cond_destroy(&owned->changed);
     pthread_mutex_destroy(&owned->lock);
@@ -228,9 +228,9 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     live->state.error[0] = '\0';
     live->state.error_count = 0;
     live->previewing = true;
-    live_drop_picture(live->denoised);
+    live_release_picture(live->denoised);
     live->denoised = NULL;
-    live_say_changed(live);
+    live_notify_changed(live);
     pthread_mutex_unlock(&live->lock);
     if (moved) {
         camera ends[2] = {scene_camera(live->scene), scene_camera_end(live->scene)};
@@ -240,9 +240,9 @@ static bool begin_picture(live_session *live, job_control *job, kd_status *statu
     live_drop_fetched(live);
     const integrator *method = integrator_find(live->options.integrator);
     if (method && integrator_maps(method, &live->options) == 0) kept_maps_drop(&live->kept.maps);
-    live_place_reference(live);
+    live_update_reference(live);
     live->began = timing_now();
-    live->looked = 0;
+    live->next_picture = 0;
     *status = scale_lights(live, &lights);
     return !live->request.interrupted();
 }
@@ -252,7 +252,7 @@ static bool wait_for_change(live_session *live, const char *message) {
     pthread_mutex_lock(&live->lock);
     live->state.status = LIVE_FAILED;
     snprintf(live->state.error, sizeof live->state.error, "%s", message);
-    live_say_changed(live);
+    live_notify_changed(live);
     while (!live->restart && !live->request.interrupted()) {
         const struct timespec end = live_time_after(0.1);
         pthread_cond_timedwait(&live->changed, &live->lock, &end);

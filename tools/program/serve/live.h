@@ -1,6 +1,6 @@
 /* The live view: serves a page that shows a rendering while it runs, and lets its owner change the
    camera and the options.
-   Idea: one thread renders, as without a live view, and looks at requests between parts of a pass
+   Idea: one thread renders, as without a live view, and answers requests between parts of a pass
          (render_watch); the threads of connections only read copies. Therefore the picture has the
          same bits, and a rendering that no one watches is not slower. */
 #ifndef KD_TOOLS_PROGRAM_SERVE_LIVE_H

@@ -15,8 +15,13 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "clients expect little-
 static_assert(offsetof(live_picture, values) == offsetof(live_picture, width) + 16,
               "the header of a picture precedes its values");
 
-enum { PHOTONS_DEFAULT_LIMIT = 200000, PHOTONS_LIMIT = 2000000, SCALE_MAX = 64, BEAT_SECONDS = 15 };
-enum { FLIGHTS_DEFAULT = 100, FLIGHTS_LIMIT = 2000 };
+enum {
+    PHOTONS_DEFAULT_LIMIT = 200000,
+    PHOTONS_LIMIT = 2000000,
+    SCALE_MAX = 64,
+    HEARTBEAT_SECONDS = 15
+};
+enum { LIGHT_PATHS_DEFAULT = 100, LIGHT_PATHS_LIMIT = 2000 };
 #define EVENT_INTERVAL 0.1
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -42,7 +47,7 @@ static void answer_picture(serve_answer *out, live_picture *picture) {
     out->type = "application/octet-stream";
     out->bytes = &picture->width;
     out->count = 16 + (size_t)picture->width * picture->height * picture->components * 2;
-    out->release = live_drop_picture;
+    out->release = live_release_picture;
     out->owner = picture;
 }
 
@@ -73,7 +78,7 @@ static live_picture *reduced(live_picture *from, uint32_t scale) {
                        from->values + (y * scale * from->width + x * scale) * components,
                        components * sizeof *from->values);
     }
-    live_drop_picture(from);
+    live_release_picture(from);
     return made;
 }
 
@@ -103,7 +108,7 @@ static void get_picture(live_session *live, const serve_request *request, serve_
         live_answer_error(out, 400, "channel: unknown; the state lists all");
         return;
     }
-    live_picture *picture = live_hold_picture(live, channel);
+    live_picture *picture = live_acquire_picture(live, channel);
     if (!picture && channel == LIVE_REFERENCE) {
         live_answer_error(out, 409, "there is no reference; start with --reference FILE");
         return;
@@ -171,10 +176,10 @@ static void get_photons(live_session *live, const serve_request *request, serve_
     answer_query(out, live, &query, binary);
 }
 
-static void get_flights(live_session *live, const serve_request *request, serve_answer *out) {
-    live_query query = {.run = live_query_flights};
+static void get_light_paths(live_session *live, const serve_request *request, serve_answer *out) {
+    live_query query = {.run = live_query_light_paths};
     int64_t count;
-    if (!take_number(&count, request, out, "count", FLIGHTS_DEFAULT, 1, FLIGHTS_LIMIT) ||
+    if (!take_number(&count, request, out, "count", LIGHT_PATHS_DEFAULT, 1, LIGHT_PATHS_LIMIT) ||
         !take_number(&query.path, request, out, "path", -1, 0, UINT32_MAX))
         return;
     query.limit = (uint64_t)count;
@@ -294,18 +299,18 @@ static char *copied(const char *text) {
     return made ? strcpy(made, text) : NULL;
 }
 
-/* Waits for a new state, with the lock, and prints it; a comment after BEAT_SECONDS. Returns NULL
-   at the end. */
+/* Waits for a new state, with the lock, and prints it; a comment after HEARTBEAT_SECONDS. Returns
+   NULL at the end. */
 static char *next_event(event_stream *stream) {
     live_session *of = stream->of;
-    const double beat = timing_now() + BEAT_SECONDS;
+    const double heartbeat = timing_now() + HEARTBEAT_SECONDS;
     for (;;) {
         const double now = timing_now();
         const bool changed = !stream->began || of->version != stream->version;
         if (of->closing && !changed) return NULL;
         if (changed && (of->closing || now >= stream->next)) break;
-        if (now >= beat) return copied(":\n\n");
-        const struct timespec end = live_time_after(changed ? stream->next - now : beat - now);
+        if (now >= heartbeat) return copied(":\n\n");
+        const struct timespec end = live_time_after(changed ? stream->next - now : heartbeat - now);
         pthread_cond_timedwait(&of->changed, &of->lock, &end);
     }
     stream->began = true;
@@ -352,7 +357,7 @@ static const route routes[] = {
     {"/api/photons", get_photons, NULL},
     {"/api/boxes", get_boxes, NULL},
     {"/api/ray", get_ray, NULL},
-    {"/api/flights", get_flights, NULL},
+    {"/api/light_paths", get_light_paths, NULL},
     {"/api/planes", get_planes, NULL},
     {"/api/tree", get_tree, NULL},
     {"/api/file", get_file, NULL},
@@ -394,7 +399,7 @@ static void refuse(live_session *live, const serve_request *request, serve_answe
                             "printed");
 }
 
-serve_rank live_rank(void *context, const serve_request *request) {
+serve_role live_role(void *context, const serve_request *request) {
     const live_session *of = (const live_session *)context;
     if (!request->host || !live_host_is_safe(request->host) || !is_own_origin(request))
         return SERVE_UNKNOWN;
@@ -405,9 +410,9 @@ serve_rank live_rank(void *context, const serve_request *request) {
 
 void live_answer(void *context, const serve_request *request, serve_answer *out) {
     live_session *of = (live_session *)context;
-    const serve_rank rank = live_rank(of, request);
-    const bool owner = rank == SERVE_OWNER;
-    if (rank == SERVE_UNKNOWN) {
+    const serve_role role = live_role(of, request);
+    const bool owner = role == SERVE_OWNER;
+    if (role == SERVE_UNKNOWN) {
         refuse(of, request, out);
         return;
     }

@@ -17,21 +17,21 @@ void live_fail(live_query *query, unsigned code, const char *message);
 void live_finish(live_query *query, void *bytes, size_t count);
 void live_finish_json(live_query *query, cJSON *owned);
 /* In the coordinates of the scene's files. */
-void live_sent_corner(float out[3], const scene_view *scene, vec3 local);
-cJSON *live_position_of(const scene_view *scene, vec3 local);
-cJSON *live_vector_of(vec3 v);
+void live_world_position(float out[3], const scene_view *scene, vec3 local);
+cJSON *live_position_json(const scene_view *scene, vec3 local);
+cJSON *live_vector_json(vec3 v);
 /* The ray through the centre of the query's pixel of the film; says that there is none. */
 bool live_centre_ray(ray *out, live_query *query, const render_moment *now);
 /* Sets *out to the point that the centre of the query's pixel shows; says that there is none. */
-bool live_place_of(vec3 *out, live_query *query, const render_moment *now);
-/* live_light.c: adds the photons of the density estimate at `position`. */
+bool live_pixel_position(vec3 *out, live_query *query, const render_moment *now);
+/* live_light.c: adds the photons of the density estimate at a surface. */
 void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
-                      vec3 position);
+                      const struct surface *at);
 
 /* live_maps.c */
 extern const char *const live_map_names[LIVE_MAPS];
-/* The set of light paths (render/api/flights.h) that makes a map. */
-int live_set_of(int map);
+/* The set of light paths (render/api/light_paths.h) that makes a map. */
+int live_path_set(int map);
 /* Returns the map of a query; LIVE_MAPS if there is none, which the query then says. */
 int live_find_map(live_query *query, const render_moment *now);
 /* Returns the maps in host memory; those of a device are copied once. NULL: there are none, or no

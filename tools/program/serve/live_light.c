@@ -1,7 +1,9 @@
 /* Queries of photons and of light paths, answered by the thread that renders. */
 #include "core/parallel/parallel.h"
-#include "render/api/flights.h"
+#include "core/status.h"
+#include "render/api/light_paths.h"
 #include "render/frame/frame.h"
+#include "render/integrators/vcm.h"
 #include "render/photon_mapping/eye_path.h"
 #include "tools/program/serve/live_answers.h"
 #include <math.h>
@@ -13,15 +15,48 @@ enum { TRACED_MAX = 1 << 22, TRACED_PROBE = 256, PIECE = 1 << 10 };
 
 /* --- photons of a pixel ----------------------------------------------------------------------- */
 
+static void add_photon(cJSON *list, const live_session *live, const scene_view *scene,
+                       const photon *one, int map) {
+    const uint32_t group = live_group_of(live, scene, one->light);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToObject(object, "position", live_position_json(scene, one->position));
+    cJSON_AddItemToObject(object, "power", live_vector_json(one->power));
+    cJSON_AddItemToObject(object, "direction", live_vector_json(one->direction));
+    cJSON_AddNumberToObject(object, "bounce", one->bounce);
+    cJSON_AddNumberToObject(object, "light", one->light);
+    cJSON_AddNumberToObject(object, "group", group == KD_NONE ? -1 : (double)group);
+    cJSON_AddStringToObject(object, "map", live_map_names[map]);
+    cJSON_AddNumberToObject(object, "path", one->path);
+    cJSON_AddItemToArray(list, object);
+}
+
+/* The photons of vcm that merge at the surface. */
+static void add_merging(cJSON *root, cJSON *list, const live_session *live, const frame *frame,
+                        const struct surface *at) {
+    traced_paths paths;
+    uint32_t count = 0;
+    photon *photons = (photon *)malloc(PIXEL_PHOTONS_MAX * sizeof *photons);
+    const bool found =
+        photons && traced_paths_open(&paths, frame, LIGHT_PATHS_VCM) == KD_OK &&
+        traced_paths_merging(photons, &count, PIXEL_PHOTONS_MAX, &paths,
+                             frame->device_frame != NULL, at->position,
+                             at->front ? at->geometric : vec3_negate(at->geometric)) == KD_OK;
+    if (found) cJSON_AddNumberToObject(root, "radius", (double)paths.vcm->radius);
+    for (uint32_t i = 0; i < count; ++i)
+        add_photon(list, live, frame->scene, &photons[i], LIVE_MAP_VERTICES);
+    free(photons);
+    status_clear();
+}
+
 void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
-                      vec3 position) {
-    const scene_view *scene = now->frame->scene;
+                      const struct surface *at) {
+    const light_source source = light_source_of(now->frame);
     const photon_maps *maps = live_host_maps(query, live, now);
     cJSON *list = cJSON_AddArrayToObject(root, "photons");
+    if (source.vcm) add_merging(root, list, live, now->frame, at);
     if (!maps || (maps->global.count == 0 && maps->caustic.count == 0)) return;
     const bool global = maps->global.count > 0;
     photon_map_view map = global ? photon_maps_global(maps) : photon_maps_caustic(maps);
-    const light_source source = light_source_of(now->frame);
     if (source.view) { /* the radius of sppm shrinks from pass to pass */
         const photon_map_view *view = global ? &source.view->global : &source.view->caustic;
         map.gather = view->gather;
@@ -31,23 +66,12 @@ void live_add_photons(cJSON *root, live_query *query, live_session *live, const 
     if (fixed) map.gather = PIXEL_PHOTONS_MAX;
     photon_gathering *gathered = (photon_gathering *)malloc(sizeof *gathered);
     if (!gathered) return;
-    photon_gather(&map, position, gathered);
+    photon_gather(&map, at->position, gathered);
     if (fixed) gathered->radius = map.radius;
     cJSON_AddNumberToObject(root, "radius", (double)gathered->radius);
-    for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i) {
-        const photon *one = map.photons + gathered->neighbours[i].node;
-        const uint32_t group = live_group_of(live, scene, one->light);
-        cJSON *object = cJSON_CreateObject();
-        cJSON_AddItemToObject(object, "position", live_position_of(scene, one->position));
-        cJSON_AddItemToObject(object, "power", live_vector_of(one->power));
-        cJSON_AddItemToObject(object, "direction", live_vector_of(one->direction));
-        cJSON_AddNumberToObject(object, "bounce", one->bounce);
-        cJSON_AddNumberToObject(object, "light", one->light);
-        cJSON_AddNumberToObject(object, "group", group == KD_NONE ? -1 : (double)group);
-        cJSON_AddStringToObject(object, "map", live_map_names[global ? 0 : 1]);
-        cJSON_AddNumberToObject(object, "path", one->path);
-        cJSON_AddItemToArray(list, object);
-    }
+    for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i)
+        add_photon(list, live, now->frame->scene, map.photons + gathered->neighbours[i].node,
+                   global ? PHOTON_LIST_GLOBAL : PHOTON_LIST_CAUSTIC);
     free(gathered);
 }
 
@@ -92,7 +116,7 @@ static void add_row(row_list *to, const photon *from) {
     char *at = to->bytes + sizeof(sent_header) + to->count * to->stride;
     if (to->count == to->capacity) return;
     memset(&row, 0, sizeof row);
-    live_sent_corner(row.position, to->scene, from->position);
+    live_world_position(row.position, to->scene, from->position);
     for (int i = 0; i < 3; ++i) {
         row.power[i] = vec3_axis(from->power, i);
         row.direction[i] = (int8_t)lrintf(127 * vec3_axis(from->direction, i));
@@ -104,7 +128,7 @@ static void add_row(row_list *to, const photon *from) {
     if (to->map == LIVE_MAP_BEAMS) {
         float end[3];
         const vec3 last = vec3_along(from->position, from->normal.x, from->direction);
-        live_sent_corner(end, to->scene, last);
+        live_world_position(end, to->scene, last);
         memcpy(at + sizeof row, end, sizeof end);
     }
     if (to->paths) memcpy(at + to->stride - sizeof from->path, &from->path, sizeof from->path);
@@ -137,7 +161,7 @@ typedef struct trace_piece {
 } trace_piece;
 
 typedef struct tracing {
-    const flights *of;
+    const traced_paths *paths;
     uint64_t step, chosen; /* paths */
     trace_piece *pieces;
 } tracing;
@@ -147,9 +171,9 @@ static uint64_t chosen_path(uint64_t paths, uint64_t step, uint64_t number) {
     return path < paths ? path : paths - 1;
 }
 
-static void keep_photons(trace_piece *to, const flight *from) {
+static void keep_photons(trace_piece *to, const traced_path *from) {
     if (to->count + from->photon_count > to->capacity) {
-        const uint64_t capacity = 2 * to->capacity + FLIGHT_POINTS;
+        const uint64_t capacity = 2 * to->capacity + TRACED_VERTICES_MAX;
         photon *more = (photon *)realloc(to->photons, capacity * sizeof *more);
         to->failed |= !more;
         if (!more) return;
@@ -162,34 +186,34 @@ static void keep_photons(trace_piece *to, const flight *from) {
 
 static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) {
     const tracing *work = (const tracing *)context;
-    flight one;
+    traced_path one;
     (void)thread;
     for (int64_t p = begin; p < end; ++p)
         for (uint64_t i = (uint64_t)p * PIECE; i < (uint64_t)(p + 1) * PIECE && i < work->chosen;
              ++i) {
-            flights_trace(work->of, chosen_path(work->of->paths, work->step, i), &one);
+            traced_paths_trace(work->paths, chosen_path(work->paths->count, work->step, i), &one);
             keep_photons(&work->pieces[p], &one);
         }
 }
 
 /* Returns the step at which about `limit` photons are stored. */
-static uint64_t step_for(const flights *of, uint64_t limit) {
-    const uint64_t least = (of->paths + TRACED_MAX - 1) / TRACED_MAX;
-    const uint64_t probe = (of->paths + TRACED_PROBE - 1) / TRACED_PROBE;
+static uint64_t step_for(const traced_paths *paths, uint64_t limit) {
+    const uint64_t least = (paths->count + TRACED_MAX - 1) / TRACED_MAX;
+    const uint64_t probe = (paths->count + TRACED_PROBE - 1) / TRACED_PROBE;
     uint64_t stored = 0, traced = 0;
-    flight one;
-    for (; traced * probe < of->paths; ++traced) {
-        flights_trace(of, chosen_path(of->paths, probe, traced), &one);
+    traced_path one;
+    for (; traced * probe < paths->count; ++traced) {
+        traced_paths_trace(paths, chosen_path(paths->count, probe, traced), &one);
         stored += one.photon_count;
     }
-    const double all = (double)stored / (double)traced * (double)of->paths;
+    const double all = (double)stored / (double)traced * (double)paths->count;
     const double step = ceil(all / (double)limit);
     return step > (double)least ? (uint64_t)step : least;
 }
 
-static void send_traced(live_query *query, const flights *of, int map) {
-    tracing work = {.of = of, .step = step_for(of, query->limit)};
-    work.chosen = (of->paths + work.step - 1) / work.step;
+static void send_traced(live_query *query, const traced_paths *paths, int map) {
+    tracing work = {.paths = paths, .step = step_for(paths, query->limit)};
+    work.chosen = (paths->count + work.step - 1) / work.step;
     const uint64_t piece_count = (work.chosen + PIECE - 1) / PIECE;
     uint64_t stored = 0;
     bool failed = true;
@@ -203,7 +227,7 @@ static void send_traced(live_query *query, const flights *of, int map) {
             failed |= work.pieces[p].failed;
         }
     }
-    failed = failed || !open_rows(&rows, query, of->scene, map,
+    failed = failed || !open_rows(&rows, query, paths->scene, map,
                                   stored < query->limit ? stored : query->limit);
     for (uint64_t p = 0; work.pieces && p < piece_count; ++p) {
         for (uint64_t i = 0; !failed && i < work.pieces[p].count; ++i)
@@ -214,9 +238,9 @@ static void send_traced(live_query *query, const flights *of, int map) {
     finish_rows(query, &rows, stored * work.step);
 }
 
-/* Opens the flights of a map, or says why there are none. */
-static bool open_flights(flights *out, live_query *query, const frame *frame, int map) {
-    if (flights_open(out, frame, live_set_of(map)) == KD_OK) return true;
+/* Opens the light paths of a map, or says why there are none. */
+static bool open_paths(traced_paths *out, live_query *query, const frame *frame, int map) {
+    if (traced_paths_open(out, frame, live_path_set(map)) == KD_OK) return true;
     live_fail(query, 409, kd_last_error());
     status_clear();
     return false;
@@ -224,118 +248,118 @@ static bool open_flights(flights *out, live_query *query, const frame *frame, in
 
 void live_query_photons(live_query *query, live_session *live, const render_moment *now) {
     const int map = live_find_map(query, now);
-    flights of;
+    traced_paths paths;
     if (map == LIVE_MAPS) return;
     if (map == LIVE_MAP_BEAMS || map == LIVE_MAP_VERTICES) {
-        if (open_flights(&of, query, now->frame, map)) send_traced(query, &of, map);
+        if (open_paths(&paths, query, now->frame, map)) send_traced(query, &paths, map);
         return;
     }
     const photon_maps *maps = live_host_maps(query, live, now);
     if (maps) send_stored(query, now->frame->scene, live_map_in(maps, map), map);
 }
 
-/* --- flights ---------------------------------------------------------------------------------- */
+/* --- light paths ---------------------------------------------------------------------------- */
 
-typedef struct sent_flight {
+typedef struct sent_path {
     uint32_t path, light, group, count;
-} sent_flight;
+} sent_path;
 
-typedef struct sent_point {
+typedef struct sent_vertex {
     float position[3], power[3];
     uint8_t kind, stored;
     uint16_t bounce;
     uint32_t material;
-} sent_point;
+} sent_vertex;
 
-typedef struct flight_list {
-    sent_flight *flights;
-    sent_point *points;
-    uint32_t count, limit, point_count, point_capacity;
+typedef struct path_list {
+    sent_path *paths;
+    sent_vertex *vertices;
+    uint32_t count, limit, vertex_count, vertex_capacity;
     bool failed;
-} flight_list;
+} path_list;
 
-static void add_flight(flight_list *to, const live_session *live, const scene_view *scene,
-                       uint32_t path, const flight *from) {
-    if (to->point_count + from->point_count > to->point_capacity) {
-        const uint32_t capacity = 2 * to->point_capacity + FLIGHT_POINTS;
-        sent_point *more = (sent_point *)realloc(to->points, capacity * sizeof *more);
+static void add_path(path_list *to, const live_session *live, const scene_view *scene,
+                     uint32_t path, const traced_path *from) {
+    if (to->vertex_count + from->vertex_count > to->vertex_capacity) {
+        const uint32_t capacity = 2 * to->vertex_capacity + TRACED_VERTICES_MAX;
+        sent_vertex *more = (sent_vertex *)realloc(to->vertices, capacity * sizeof *more);
         to->failed |= !more;
         if (!more) return;
-        to->points = more;
-        to->point_capacity = capacity;
+        to->vertices = more;
+        to->vertex_capacity = capacity;
     }
-    for (uint32_t i = 0; i < from->point_count; ++i) {
-        const flight_point *point = &from->points[i];
-        sent_point *sent = to->points + to->point_count++;
-        live_sent_corner(sent->position, scene, point->position);
-        for (int axis = 0; axis < 3; ++axis) sent->power[axis] = vec3_axis(point->power, axis);
-        sent->kind = (uint8_t)point->kind;
-        sent->stored = point->stored;
-        sent->bounce = (uint16_t)point->bounce;
-        sent->material = point->material;
+    for (uint32_t i = 0; i < from->vertex_count; ++i) {
+        const traced_vertex *vertex = &from->vertices[i];
+        sent_vertex *sent = to->vertices + to->vertex_count++;
+        live_world_position(sent->position, scene, vertex->position);
+        for (int axis = 0; axis < 3; ++axis) sent->power[axis] = vec3_axis(vertex->power, axis);
+        sent->kind = (uint8_t)vertex->kind;
+        sent->stored = vertex->stored;
+        sent->bounce = (uint16_t)vertex->bounce;
+        sent->material = vertex->material;
     }
-    to->flights[to->count++] = (sent_flight){
-        path, from->light, live_group_of(live, scene, from->light), from->point_count};
+    to->paths[to->count++] =
+        (sent_path){path, from->light, live_group_of(live, scene, from->light), from->vertex_count};
 }
 
-/* Returns the path of a flight to try: that of a stored photon if `map` is not NULL. */
+/* Returns the path to try: that of a stored photon if `map` is not NULL. */
 static uint32_t tried_path(const photon_map *map, uint64_t paths, uint32_t trial) {
     const uint64_t count = map ? map->count : paths;
     const uint64_t at = mixed(trial) * count >> 32;
     return map ? map->photons[at].path : (uint32_t)at;
 }
 
-/* Adds flights of different paths that store a photon, up to the limit. */
-static void choose_flights(flight_list *to, const live_session *live, const flights *of,
-                           const photon_map *map) {
+/* Adds different paths that store a photon, up to the limit. */
+static void choose_paths(path_list *to, const live_session *live, const traced_paths *paths,
+                         const photon_map *map) {
     enum { TRIALS = 64 };
-    flight one;
+    traced_path one;
     for (uint32_t trial = 0; trial < TRIALS * to->limit && to->count < to->limit; ++trial) {
-        const uint32_t path = tried_path(map, of->paths, trial);
+        const uint32_t path = tried_path(map, paths->count, trial);
         bool known = false;
-        for (uint32_t i = 0; i < to->count; ++i) known |= to->flights[i].path == path;
+        for (uint32_t i = 0; i < to->count; ++i) known |= to->paths[i].path == path;
         if (known) continue;
-        flights_trace(of, path, &one);
-        if (one.photon_count > 0) add_flight(to, live, of->scene, path, &one);
+        traced_paths_trace(paths, path, &one);
+        if (one.photon_count > 0) add_path(to, live, paths->scene, path, &one);
         if (to->failed) return;
     }
 }
 
-static void send_flights(live_query *query, const flight_list *list) {
-    const sent_header header = {list->count, sizeof(sent_point), list->point_count};
-    const size_t flight_bytes = list->count * sizeof *list->flights,
-                 point_bytes = list->point_count * sizeof *list->points;
-    char *bytes = list->failed ? NULL : (char *)malloc(sizeof header + flight_bytes + point_bytes);
+static void send_paths(live_query *query, const path_list *list) {
+    const sent_header header = {list->count, sizeof(sent_vertex), list->vertex_count};
+    const size_t path_bytes = list->count * sizeof *list->paths,
+                 vertex_bytes = list->vertex_count * sizeof *list->vertices;
+    char *bytes = list->failed ? NULL : (char *)malloc(sizeof header + path_bytes + vertex_bytes);
     if (bytes) {
         memcpy(bytes, &header, sizeof header);
-        memcpy(bytes + sizeof header, list->flights, flight_bytes);
-        if (point_bytes) memcpy(bytes + sizeof header + flight_bytes, list->points, point_bytes);
+        memcpy(bytes + sizeof header, list->paths, path_bytes);
+        if (vertex_bytes) memcpy(bytes + sizeof header + path_bytes, list->vertices, vertex_bytes);
     }
-    live_finish(query, bytes, sizeof header + flight_bytes + point_bytes);
+    live_finish(query, bytes, sizeof header + path_bytes + vertex_bytes);
 }
 
-void live_query_flights(live_query *query, live_session *live, const render_moment *now) {
+void live_query_light_paths(live_query *query, live_session *live, const render_moment *now) {
     const int map = live_find_map(query, now);
-    flights of;
-    flight one;
-    if (map == LIVE_MAPS || !open_flights(&of, query, now->frame, map)) return;
-    if (query->path >= (int64_t)of.paths) {
+    traced_paths paths;
+    traced_path one;
+    if (map == LIVE_MAPS || !open_paths(&paths, query, now->frame, map)) return;
+    if (query->path >= (int64_t)paths.count) {
         live_fail(query, 400, "path: the pass has fewer light paths");
         return;
     }
     const bool traced = map == LIVE_MAP_BEAMS || map == LIVE_MAP_VERTICES;
     const photon_maps *maps = traced || query->path >= 0 ? NULL : live_host_maps(query, live, now);
     if (!traced && query->path < 0 && !maps) return;
-    flight_list list = {.limit = (uint32_t)query->limit};
-    list.flights = (sent_flight *)calloc(list.limit, sizeof *list.flights);
-    list.failed = !list.flights;
+    path_list list = {.limit = (uint32_t)query->limit};
+    list.paths = (sent_path *)calloc(list.limit, sizeof *list.paths);
+    list.failed = !list.paths;
     if (!list.failed && query->path >= 0) {
-        flights_trace(&of, (uint64_t)query->path, &one);
-        add_flight(&list, live, of.scene, (uint32_t)query->path, &one);
+        traced_paths_trace(&paths, (uint64_t)query->path, &one);
+        add_path(&list, live, paths.scene, (uint32_t)query->path, &one);
     } else if (!list.failed) {
-        choose_flights(&list, live, &of, maps ? live_map_in(maps, map) : NULL);
+        choose_paths(&list, live, &paths, maps ? live_map_in(maps, map) : NULL);
     }
-    send_flights(query, &list);
-    free(list.flights);
-    free(list.points);
+    send_paths(query, &list);
+    free(list.paths);
+    free(list.vertices);
 }

@@ -1,6 +1,6 @@
 /* The photon maps of the current pass, and queries of their k-d trees, answered by the thread that
    renders. */
-#include "render/api/flights.h"
+#include "render/api/light_paths.h"
 #include "render/frame/frame.h"
 #include "tools/program/serve/live_answers.h"
 #include <stdlib.h>
@@ -10,15 +10,17 @@
 
 const char *const live_map_names[LIVE_MAPS] = {"global", "caustic", "volume", "beams", "vertices"};
 
-int live_set_of(int map) {
-    return map == LIVE_MAP_BEAMS ? PHOTON_LIST_MEDIA : map == LIVE_MAP_VERTICES ? FLIGHTS_VCM : map;
+int live_path_set(int map) {
+    return map == LIVE_MAP_BEAMS      ? PHOTON_LIST_MEDIA
+           : map == LIVE_MAP_VERTICES ? LIGHT_PATHS_VCM
+                                      : map;
 }
 
 static uint64_t count_of(const light_numbers *counts, int map) {
-    if (map == LIVE_MAP_VERTICES) return counts->paths[FLIGHTS_VCM];
+    if (map == LIVE_MAP_VERTICES) return counts->paths[LIGHT_PATHS_VCM];
     const bool other =
-        live_set_of(map) == PHOTON_LIST_MEDIA && counts->beams != (map == LIVE_MAP_BEAMS);
-    return other ? 0 : counts->photons[live_set_of(map)];
+        live_path_set(map) == PHOTON_LIST_MEDIA && counts->beams != (map == LIVE_MAP_BEAMS);
+    return other ? 0 : counts->photons[live_path_set(map)];
 }
 
 int live_list_maps(live_map out[LIVE_MAPS], const frame *frame) {
@@ -113,9 +115,9 @@ static void add_plane(plane_list *to, uint32_t node, box3 box) {
     float place[3];
     if (to->count == LIVE_BOXES_MAX) return;
     sent_plane *plane = to->planes + to->count++;
-    live_sent_corner(plane->lo, to->scene, box.lo);
-    live_sent_corner(plane->hi, to->scene, box.hi);
-    live_sent_corner(place, to->scene, to->tree.points[node]);
+    live_world_position(plane->lo, to->scene, box.lo);
+    live_world_position(plane->hi, to->scene, box.hi);
+    live_world_position(place, to->scene, to->tree.points[node]);
     plane->split = place[axis];
     plane->axis = (uint8_t)axis;
     plane->leaf = 2 * node + 1 >= to->tree.count;
@@ -161,7 +163,7 @@ void live_query_planes(live_query *query, live_session *live, const render_momen
         live_fail(query, 409, "this map has no k-d tree");
         return;
     }
-    if (query->x >= 0 && !live_place_of(&at, query, now)) return;
+    if (query->x >= 0 && !live_pixel_position(&at, query, now)) return;
     const photon_maps *maps = live_host_maps(query, live, now);
     if (!maps) return;
     const pointtree_view tree = pointtree_get_view(&live_map_in(maps, map)->tree);

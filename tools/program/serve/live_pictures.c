@@ -12,7 +12,7 @@
 enum { ROWS_GRAIN = 8 };
 /* Denoising pauses DENOISE_SHARE times as long as it takes. */
 enum { DENOISE_SHARE = 20 };
-#define DENOISE_PAUSE 0.2 /* seconds between looks for a new picture */
+#define DENOISE_PAUSE 0.2 /* seconds between checks for a new picture */
 
 /* Rounds to the nearest half float, ties to even. */
 static uint16_t half_of(float value) {
@@ -91,7 +91,7 @@ live_picture *live_picture_open(uint32_t width, uint32_t height, uint32_t compon
     const size_t bytes = (size_t)width * height * components * sizeof(uint16_t);
     live_picture *made = (live_picture *)malloc(sizeof *made + bytes);
     if (!made) return NULL;
-    atomic_init(&made->holders, 1);
+    atomic_init(&made->references, 1);
     made->width = width;
     made->height = height;
     made->components = components;
@@ -110,26 +110,26 @@ live_picture *live_resolve(const render_moment *now, int channel, const live_pic
     return made;
 }
 
-void live_drop_picture(void *picture) {
+void live_release_picture(void *picture) {
     live_picture *dropped = (live_picture *)picture;
-    if (dropped && atomic_fetch_sub(&dropped->holders, 1) == 1) free(dropped);
+    if (dropped && atomic_fetch_sub(&dropped->references, 1) == 1) free(dropped);
 }
 
-live_picture *live_hold_picture(live_session *live, int channel) {
+live_picture *live_acquire_picture(live_session *live, int channel) {
     pthread_mutex_lock(&live->lock);
     live_picture *held = channel == LIVE_BEAUTY      ? live->beauty
                          : channel == LIVE_REFERENCE ? live->reference
                          : channel == LIVE_DENOISED  ? live->denoised
                                                      : NULL;
-    if (held) atomic_fetch_add(&held->holders, 1);
+    if (held) atomic_fetch_add(&held->references, 1);
     pthread_mutex_unlock(&live->lock);
     return held;
 }
 
-void live_put_picture(live_session *live, live_picture *made) {
+void live_set_picture(live_session *live, live_picture *made) {
     if (!made) return; /* without memory the old one stays */
     made->number = ++live->state.picture;
-    live_drop_picture(live->beauty);
+    live_release_picture(live->beauty);
     live->beauty = made;
 }
 
@@ -152,11 +152,11 @@ void live_show_preview(live_session *live, const render_result *result) {
     const int32_t whole[4] = {0, 0, result->picture.width, result->picture.height};
     live_picture *made = picture_of(&result->picture, whole);
     pthread_mutex_lock(&live->lock);
-    live_put_picture(live, made);
+    live_set_picture(live, made);
     live->state.samples = 0;
     if (!live->has_camera)
         live->state.camera = live_camera_of(&result->view, scene_origin(live->scene));
-    live_say_changed(live);
+    live_notify_changed(live);
     pthread_mutex_unlock(&live->lock);
 }
 
@@ -175,7 +175,7 @@ kd_status live_check_reference(const live_session *live, const kd_render_options
     return KD_OK;
 }
 
-void live_place_reference(live_session *live) {
+void live_update_reference(live_session *live) {
     const kd_render_options *options = &live->options;
     const int32_t whole[4] = {0, 0, options->width, options->height};
     const bool fits = live->request.reference && live_check_reference(live, options) == KD_OK;
@@ -183,7 +183,7 @@ void live_place_reference(live_session *live) {
     live_picture *made =
         fits ? picture_of(&live->read, options->crop[2] > 0 ? options->crop : whole) : NULL;
     pthread_mutex_lock(&live->lock);
-    live_drop_picture(live->reference);
+    live_release_picture(live->reference);
     live->reference = made;
     pthread_mutex_unlock(&live->lock);
 }
@@ -219,17 +219,17 @@ static void denoise_once(live_session *live) {
     pthread_mutex_lock(&live->lock);
     if (made && query.limit == live->state.generation) {
         made->number = (uint32_t)query.path;
-        live_drop_picture(live->denoised);
+        live_release_picture(live->denoised);
         live->denoised = made;
         made = NULL;
-        live_say_changed(live);
+        live_notify_changed(live);
     } else if (!made) { /* it would fail again */
         live->denoises = false;
         snprintf(live->state.error, sizeof live->state.error, "%s", kd_last_error());
-        live_say_changed(live);
+        live_notify_changed(live);
     }
     pthread_mutex_unlock(&live->lock);
-    live_drop_picture(made);
+    live_release_picture(made);
     status_clear();
 }
 

@@ -18,7 +18,7 @@ static void restart(live_session *live) {
     live->paused = false;
     if (live->job && !live->previewing) atomic_store(&live->job->cancelled, true);
     atomic_store(&live->attention, true);
-    live_say_changed(live);
+    live_notify_changed(live);
 }
 
 static void answer_read(serve_answer *out, kd_status status) {
@@ -101,11 +101,11 @@ void live_post_control(live_session *live, const serve_request *request, serve_a
     const bool switched = action == LIVE_DENOISE || action == LIVE_RAW;
     const bool refused = (action == LIVE_DENOISE && !live->can_denoise) ||
                          (switched && !live_denoise(live, action == LIVE_DENOISE));
-    if (switched) live_say_changed(live);
+    if (switched) live_notify_changed(live);
     if (action == LIVE_PAUSE || action == LIVE_RESUME) {
         live->paused = action == LIVE_PAUSE;
         atomic_store(&live->urgent, true);
-        live_say_changed(live);
+        live_notify_changed(live);
     }
     if (action == LIVE_RESTART) restart(live);
     pthread_mutex_unlock(&live->lock);

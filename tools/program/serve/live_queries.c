@@ -25,7 +25,7 @@ void live_finish(live_query *query, void *bytes, size_t count) {
     if (!bytes) live_fail(query, 500, "out of memory");
 }
 
-void live_sent_corner(float out[3], const scene_view *scene, vec3 local) {
+void live_world_position(float out[3], const scene_view *scene, vec3 local) {
     double at[3];
     origin_to_world(at, scene->origin, local);
     for (int i = 0; i < 3; ++i) out[i] = (float)at[i];
@@ -46,13 +46,13 @@ void live_query_channel(live_query *query, live_session *live, const render_mome
 
 /* --- pixels ----------------------------------------------------------------------------------- */
 
-cJSON *live_position_of(const scene_view *scene, vec3 local) {
+cJSON *live_position_json(const scene_view *scene, vec3 local) {
     double at[3];
     origin_to_world(at, scene->origin, local);
     return cJSON_CreateDoubleArray(at, 3);
 }
 
-cJSON *live_vector_of(vec3 v) {
+cJSON *live_vector_json(vec3 v) {
     const float values[3] = {v.x, v.y, v.z};
     return cJSON_CreateFloatArray(values, 3);
 }
@@ -71,7 +71,7 @@ bool live_centre_ray(ray *out, live_query *query, const render_moment *now) {
     return true;
 }
 
-bool live_place_of(vec3 *out, live_query *query, const render_moment *now) {
+bool live_pixel_position(vec3 *out, live_query *query, const render_moment *now) {
     uint32_t instance_id;
     ray ray;
     if (!live_centre_ray(&ray, query, now)) return false;
@@ -100,13 +100,13 @@ void live_query_pixel(live_query *query, live_session *live, const render_moment
         const vec3 forward = camera_frame(&frame->view).normal;
         cJSON_AddNumberToObject(root, "depth",
                                 (double)vec3_dot(vec3_sub(at.position, frame->view.eye), forward));
-        cJSON_AddItemToObject(root, "position", live_position_of(scene, at.position));
+        cJSON_AddItemToObject(root, "position", live_position_json(scene, at.position));
         cJSON_AddItemToObject(root, "normal",
-                              live_vector_of(at.front ? at.normal : vec3_negate(at.normal)));
+                              live_vector_json(at.front ? at.normal : vec3_negate(at.normal)));
         cJSON_AddNumberToObject(root, "material", at.material);
         cJSON_AddNumberToObject(root, "triangle", hit.triangle);
         if (instance_id != KD_NONE) cJSON_AddNumberToObject(root, "object", instance_id);
-        live_add_photons(root, query, live, now, at.position);
+        live_add_photons(root, query, live, now, &at);
     }
     live_finish_json(query, root);
 }

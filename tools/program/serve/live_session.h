@@ -19,7 +19,7 @@ enum { LIVE_MAP_VOLUME = PHOTON_LIST_MEDIA, LIVE_MAP_BEAMS, LIVE_MAP_VERTICES, L
 
 /* A picture of half floats that answers share. */
 typedef struct live_picture {
-    atomic_int holders;
+    atomic_int references;
     uint32_t width, height, components, number;
     uint16_t values[]; /* components of each pixel, rows from the top */
 } live_picture;
@@ -52,7 +52,7 @@ typedef struct live_map {
     const char *name; /* static */
     uint64_t count;   /* photons; of vertices: light paths */
     uint32_t levels;  /* of its k-d tree; 0: none */
-    bool flights;     /* its light paths can be traced again */
+    bool light_paths; /* its light paths can be traced again */
 } live_map;
 
 typedef struct live_error {
@@ -120,8 +120,8 @@ struct live_session {
     live_query *queries;
     int streams;
     double active_until;   /* timing_now() until which a client is taken to be there */
-    atomic_bool urgent;    /* the owner controls the rendering: look at once */
-    atomic_bool attention; /* the thread that renders is to look */
+    atomic_bool urgent;    /* the owner controls the rendering: answer at once */
+    atomic_bool attention; /* the thread that renders is to call live_update */
     pthread_t denoiser;    /* if has_denoiser */
     bool has_denoiser;
     /* below: of the thread that renders */
@@ -131,7 +131,7 @@ struct live_session {
     scene_light_group groups[LIVE_LIGHTS]; /* of `lights` */
     double scaled[LIVE_LIGHTS];            /* by which the scene's lights are scaled */
     struct scene *scene;
-    double began, looked, shrink;
+    double began, next_picture, shrink;
     double quiet_until;  /* timing_now() before which queries wait */
     photon_maps fetched; /* copied from the device, if has_fetched */
     uint32_t fetched_pass;
@@ -139,7 +139,7 @@ struct live_session {
 };
 
 /* live_watch.c */
-double live_look(void *context, const render_moment *now, double *paused);
+double live_update(void *context, const render_moment *now, double *paused);
 bool live_wanted(void *context);
 void live_finished(void *context, const render_moment *now);
 bool live_drops(void *context);
@@ -149,24 +149,24 @@ void live_query_wait(live_session *live, live_query *query);
 void live_note_client(live_session *live);
 /* Returns the time, on the clock of pthread_cond_timedwait, `seconds` from now. */
 struct timespec live_time_after(double seconds);
-void live_say_changed(live_session *live); /* with the lock */
+void live_notify_changed(live_session *live); /* with the lock */
 
 /* live_pictures.c */
 /* Returns a picture of undefined values; NULL: out of memory. */
 live_picture *live_picture_open(uint32_t width, uint32_t height, uint32_t components);
 live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before);
 /* Replaces the picture; NULL: the old one stays. With the lock. */
-void live_put_picture(live_session *live, live_picture *made);
+void live_set_picture(live_session *live, live_picture *made);
 /* Takes the picture of a preview. */
 void live_show_preview(live_session *live, const render_result *result);
 /* Returns a picture that is kept, which the caller drops; NULL: there is none. */
-live_picture *live_hold_picture(live_session *live, int channel);
-void live_drop_picture(void *picture);
+live_picture *live_acquire_picture(live_session *live, int channel);
+void live_release_picture(void *picture);
 /* Reads the reference, `path` NULL: none; checks that it is as large as the picture; and makes
    its picture for the current options, none if it has another size. */
 kd_status live_open_reference(live_session *live, const char *path);
 kd_status live_check_reference(const live_session *live, const kd_render_options *options);
-void live_place_reference(live_session *live);
+void live_update_reference(live_session *live);
 /* Switches denoising, with the lock. Returns false if that is not possible. */
 bool live_denoise(live_session *live, bool on);
 const char *live_channel_name(int channel); /* NULL after the last */
@@ -183,7 +183,7 @@ void live_query_ray(live_query *query, live_session *live, const render_moment *
 void live_query_tree(live_query *query, live_session *live, const render_moment *now);
 /* live_light.c */
 void live_query_photons(live_query *query, live_session *live, const render_moment *now);
-void live_query_flights(live_query *query, live_session *live, const render_moment *now);
+void live_query_light_paths(live_query *query, live_session *live, const render_moment *now);
 void live_query_planes(live_query *query, live_session *live, const render_moment *now);
 /* Lists the maps that are not empty, and returns their number. */
 int live_list_maps(live_map out[LIVE_MAPS], const struct frame *frame);
@@ -196,7 +196,7 @@ char *live_state_print(const live_session *live, bool owner);
 char *live_scene_print(const live_session *live);
 
 /* live_answer.c */
-serve_rank live_rank(void *context, const serve_request *request);
+serve_role live_role(void *context, const serve_request *request);
 void live_answer(void *context, const serve_request *request, serve_answer *out);
 size_t live_stream_read(void *stream, char *out, size_t maximum);
 void live_stream_close(void *stream);

@@ -105,7 +105,7 @@ static void add_lists(cJSON *root, const live_session *live) {
         cJSON_AddStringToObject(object, "name", state->maps[i].name);
         cJSON_AddNumberToObject(object, "count", (double)state->maps[i].count);
         cJSON_AddNumberToObject(object, "levels", state->maps[i].levels);
-        cJSON_AddBoolToObject(object, "flights", state->maps[i].flights);
+        cJSON_AddBoolToObject(object, "light_paths", state->maps[i].light_paths);
         cJSON_AddItemToArray(maps, object);
     }
     cJSON_AddStringToObject(root, "light_groups",

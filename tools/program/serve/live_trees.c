@@ -36,8 +36,8 @@ static void add_box(box_list *list, box3 box, bool leaf) {
         list->capacity = capacity;
     }
     sent_box *to = list->boxes + list->count++;
-    live_sent_corner(to->lo, list->scene, box.lo);
-    live_sent_corner(to->hi, list->scene, box.hi);
+    live_world_position(to->lo, list->scene, box.lo);
+    live_world_position(to->hi, list->scene, box.hi);
     to->flags = leaf ? 1 : 0;
 }
 
@@ -136,8 +136,8 @@ typedef struct ray_walk {
 static void add_node(ray_walk *w, box3 box, bool leaf, uint32_t triangles) {
     float lo[3], hi[3];
     if (w->steps++ >= RAY_NODES_MAX) return;
-    live_sent_corner(lo, w->scene, box.lo);
-    live_sent_corner(hi, w->scene, box.hi);
+    live_world_position(lo, w->scene, box.lo);
+    live_world_position(hi, w->scene, box.hi);
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToObject(object, "min", cJSON_CreateFloatArray(lo, 3));
     cJSON_AddItemToObject(object, "max", cJSON_CreateFloatArray(hi, 3));
@@ -190,13 +190,13 @@ void live_query_ray(live_query *query, live_session *live, const render_moment *
     if (tritree_walk_begin(&w.walk, &scene->tree, ray))
         visit(&w, 0, scene->tree.box, w.walk.near, w.walk.far);
     const ray_hit hit = w.leaf.best;
-    cJSON_AddItemToObject(root, "origin", live_position_of(scene, ray.origin));
-    cJSON_AddItemToObject(root, "direction", live_vector_of(ray.direction));
+    cJSON_AddItemToObject(root, "origin", live_position_json(scene, ray.origin));
+    cJSON_AddItemToObject(root, "direction", live_vector_json(ray.direction));
     if (hit.triangle != KD_NONE) {
         cJSON *object = cJSON_AddObjectToObject(root, "hit");
         cJSON_AddItemToObject(
             object, "position",
-            live_position_of(scene, vec3_along(ray.origin, hit.t, ray.direction)));
+            live_position_json(scene, vec3_along(ray.origin, hit.t, ray.direction)));
         cJSON_AddNumberToObject(object, "distance", (double)hit.t);
         cJSON_AddNumberToObject(object, "triangle", hit.triangle);
     } else {

@@ -22,9 +22,9 @@ enum { QUERY_SHARE = 50 };
 #define INTERVAL_MIN 0.15
 #define INTERVAL_MAX 3.0
 #define INTERVAL_SHARE 0.15 /* of the time since the picture began */
-#define WAIT_SECONDS 0.1    /* between looks at what no thread announces */
+#define WAIT_SECONDS 0.1    /* between checks of what no thread announces */
 
-void live_say_changed(live_session *live) {
+void live_notify_changed(live_session *live) {
     ++live->version;
     pthread_cond_broadcast(&live->changed);
 }
@@ -91,7 +91,7 @@ static void note_state(live_session *live, const render_moment *now, uint32_t sa
     note_error(state, now->film, samples);
 }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- updates ---------------------------------------------------------------------------------- */
 
 static bool is_viewed(const live_session *live) {
     return live->streams > 0 || timing_now() < live->active_until;
@@ -128,11 +128,11 @@ static void take_picture(live_session *live, const render_moment *now) {
     pthread_mutex_unlock(&live->lock);
     live_picture *made = live_resolve(now, LIVE_BEAUTY, before);
     pthread_mutex_lock(&live->lock);
-    live_put_picture(live, made);
+    live_set_picture(live, made);
     if (view_count > 0) memcpy(live->state.views, views, sizeof views);
     if (view_count > 0) live->state.view_count = view_count;
     note_state(live, now, samples);
-    live_say_changed(live);
+    live_notify_changed(live);
     pthread_mutex_unlock(&live->lock);
 }
 
@@ -216,7 +216,7 @@ static void set_status(live_session *live, live_status status) {
     pthread_mutex_lock(&live->lock);
     if (live->state.status != status) {
         live->state.status = status;
-        live_say_changed(live);
+        live_notify_changed(live);
     }
     pthread_mutex_unlock(&live->lock);
 }
@@ -234,7 +234,7 @@ static double quiet_seconds(double taken) {
     return seconds < QUIET_MIN ? QUIET_MIN : seconds > QUIET_MAX ? QUIET_MAX : seconds;
 }
 
-double live_look(void *context, const render_moment *now, double *paused) {
+double live_update(void *context, const render_moment *now, double *paused) {
     live_session *of = (live_session *)context;
     const double start = timing_now();
     atomic_store(&of->attention, false);
@@ -243,14 +243,14 @@ double live_look(void *context, const render_moment *now, double *paused) {
     const bool viewed = is_viewed(of);
     pthread_mutex_unlock(&of->lock);
     double cost = 0;
-    if (viewed && start >= of->looked) {
+    if (viewed && start >= of->next_picture) {
         take_picture(of, now);
         cost = timing_now() - start;
         double pause = INTERVAL_SHARE * (start - of->began);
         if (pause > INTERVAL_MAX) pause = INTERVAL_MAX;
         if (pause < INTERVAL_MIN) pause = INTERVAL_MIN;
         if (pause < COST_SHARE * cost) pause = COST_SHARE * cost;
-        of->looked = timing_now() + pause;
+        of->next_picture = timing_now() + pause;
     }
     run_queries(of, now);
     of->quiet_until = timing_now() + quiet_seconds(timing_now() - start);
@@ -263,7 +263,7 @@ double live_look(void *context, const render_moment *now, double *paused) {
         of->began += *paused; /* from which the state's seconds count */
         set_status(of, LIVE_RENDERING);
     }
-    return viewed ? of->looked : timing_now() + ACTIVE_SECONDS;
+    return viewed ? of->next_picture : timing_now() + ACTIVE_SECONDS;
 }
 
 void live_finished(void *context, const render_moment *now) {

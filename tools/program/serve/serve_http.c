@@ -1,8 +1,8 @@
 /* The plug-in kandela-serve.so, the only file that uses libmicrohttpd: a thread for each
    connection, so that a slow client delays only itself.
-   Idea: a connection is of unknown rank until the program has answered a request with its token,
-         then that of a viewer or of the owner. Each of these ranks has a number of connections of
-         its own: a further one closes another of its rank, one of the address that has most of
+   Idea: a connection is of unknown role until the program has answered a request with its token,
+         then that of a viewer or of the owner. Each of these roles has a number of connections of
+         its own: a further one closes another of its role, one of the address that has most of
          them. Therefore clients without a token and viewers, however many connections they open,
          leave some for the owner, and those without a token at one address some for others. */
 #include "tools/program/serve/serve_http.h"
@@ -28,14 +28,14 @@ typedef union any_address {
     struct sockaddr_in6 six;
 } any_address;
 
-/* Largest number of connections of a rank. */
-static const int rank_limits[SERVE_RANKS] = {SERVE_UNKNOWN_MAX, SERVE_VIEWERS_MAX,
+/* Largest number of connections of a role. */
+static const int role_limits[SERVE_ROLES] = {SERVE_UNKNOWN_MAX, SERVE_VIEWERS_MAX,
                                              SERVE_OWNERS_MAX};
 
 /* A connection. */
 typedef struct peer {
     int socket; /* a duplicate, because the library may close its own before it says so */
-    serve_rank rank;
+    serve_role role;
     bool busy; /* the program answers it, or sends events */
     bool shut; /* being closed: does not count */
     unsigned char address[16];
@@ -82,23 +82,23 @@ static bool same_address(const peer *a, const peer *b) {
     return memcmp(a->address, b->address, sizeof a->address) == 0;
 }
 
-/* Counts a rank's connections, those of the address of `of` if it is not NULL. With the lock. */
-static int count_peers(const server *in, serve_rank rank, const peer *of) {
+/* Counts a role's connections, those of the address of `of` if it is not NULL. With the lock. */
+static int count_peers(const server *in, serve_role role, const peer *of) {
     int count = 0;
     for (const peer *one = in->oldest; one; one = one->newer)
-        count += one->rank == rank && !one->shut && (!of || same_address(one, of));
+        count += one->role == role && !one->shut && (!of || same_address(one, of));
     return count;
 }
 
-/* Closes connections that are too many of a rank: of the address that has most, the oldest that is
+/* Closes connections that are too many of a role: of the address that has most, the oldest that is
    not busy, or the oldest. With the lock. */
-static void close_surplus(server *to, serve_rank rank) {
-    while (count_peers(to, rank, NULL) > rank_limits[rank]) {
+static void close_surplus(server *to, serve_role role) {
+    while (count_peers(to, role, NULL) > role_limits[role]) {
         peer *closed = NULL;
         int most = 0;
         for (peer *one = to->oldest; one; one = one->newer) {
-            if (one->rank != rank || one->shut) continue;
-            const int count = count_peers(to, rank, one);
+            if (one->role != role || one->shut) continue;
+            const int count = count_peers(to, role, one);
             if (count < most || (count == most && !(closed->busy && !one->busy))) continue;
             closed = one;
             most = count;
@@ -153,15 +153,15 @@ static void set_idle(server *to, peer *one) {
     pthread_mutex_unlock(&to->lock);
 }
 
-static void set_rank(server *to, struct MHD_Connection *connection, serve_rank rank, bool busy) {
+static void set_role(server *to, struct MHD_Connection *connection, serve_role role, bool busy) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     peer *one = info ? (peer *)info->socket_context : NULL;
     if (!one) return;
     pthread_mutex_lock(&to->lock);
     one->busy = busy;
-    one->rank = rank;
-    close_surplus(to, rank);
+    one->role = role;
+    close_surplus(to, role);
     pthread_mutex_unlock(&to->lock);
 }
 
@@ -309,8 +309,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                                    .argument = argument_of,
                                    .connection = connection};
     serve_answer answer = {.code = MHD_HTTP_INTERNAL_SERVER_ERROR};
-    const serve_rank rank = to->handler->rank(to->handler->context, &request);
-    set_rank(to, connection, rank, rank != SERVE_UNKNOWN);
+    const serve_role role = to->handler->role(to->handler->context, &request);
+    set_role(to, connection, role, role != SERVE_UNKNOWN);
     to->handler->answer(to->handler->context, &request, &answer);
     return send_answer(to, connection, &answer);
 }

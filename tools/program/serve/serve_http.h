@@ -9,7 +9,7 @@
 
 /* name of the plug-in's symbol, a serve_calls, and the version of this interface */
 #define SERVE_SYMBOL "kandela_serve_calls"
-enum { SERVE_VERSION = 2 };
+enum { SERVE_VERSION = 3 };
 
 enum {
     SERVE_BODY_MAX = 1 << 16, /* bytes of a request's body */
@@ -18,10 +18,10 @@ enum {
     SERVE_FOLDER = 64         /* bytes of a temporary directory's path */
 };
 
-/* Who sends requests on a connection; one of unknown rank has sent no token. */
-typedef enum serve_rank { SERVE_UNKNOWN, SERVE_VIEWER, SERVE_OWNER, SERVE_RANKS } serve_rank;
+/* Who sends requests on a connection; one of unknown role has sent no token. */
+typedef enum serve_role { SERVE_UNKNOWN, SERVE_VIEWER, SERVE_OWNER, SERVE_ROLES } serve_role;
 
-/* Connections of each rank at a time. While closed ones end, a few more exist. */
+/* Connections of each role at a time. While closed ones end, a few more exist. */
 enum {
     SERVE_UNKNOWN_MAX = 64,
     SERVE_VIEWERS_MAX = 160,
@@ -53,7 +53,7 @@ typedef struct serve_answer {
 /* What the program does. Called by the threads of connections. */
 typedef struct serve_handler {
     void *context;
-    serve_rank (*rank)(void *context, const serve_request *request);
+    serve_role (*role)(void *context, const serve_request *request);
     void (*answer)(void *context, const serve_request *request, serve_answer *out);
     /* Waits for the next events of a stream and writes at most `maximum` bytes of them. Returns
        their number; 0 ends the stream. */

@@ -37,7 +37,7 @@ class App {
     settingsPanel(this);
     lightsPanel(this);
     photonsPanel(this);
-    flightsPanel(this);
+    lightPathsPanel(this);
     treesPanel(this);
     pixelPanel(this);
     comparePanel(this);
@@ -104,7 +104,7 @@ class App {
     name.title = state.name;
     document.title = `${name.textContent} – Kandela`;
     this.showStatus();
-    /* states that were on the way while the camera moved hold the old one */
+    /* states that arrived while the camera moved hold the old one */
     const settled = performance.now() - this.sender.ended > 300;
     if (!settled && this.sender.idle) setTimeout(() => this.stateChanged(live.state), 350);
     const loaded = state.camera && state.camera.fov > 0; /* before, all its values are 0 */
@@ -120,7 +120,7 @@ class App {
     if (this.generation !== undefined && this.generation !== state.generation) {
       this.clearPixel();
       this.clearWalk();
-      if (this.space.chosen) this.clearFlight();
+      if (this.space.chosen) this.clearLightPath();
     }
     this.generation = state.generation;
     this.stage.style.setProperty("--tall", this.picture.size[1] / this.picture.size[0]); /* narrow windows fit the stage to the picture */
@@ -309,7 +309,7 @@ class App {
       0: () => this.picture.fit(), "?": () => document.getElementById("help").showModal(), v: () => this.setMode(modes[(modes.indexOf(this.mode) + 1) % 3]),
       z: () => this.picture.zoom(1), h: () => this.showAll(), r: () => owner && this.resetCamera(), p: () => click("pause"),
       f: () => this.inspected && this.focusAt(this.inspected.position), c: () => this.toggleComparison(), n: () => click("denoise"),
-      g: () => click("show-photons"), l: () => click("show-flights"), b: () => click("show-boxes"),
+      g: () => click("show-photons"), l: () => click("show-light-paths"), b: () => click("show-boxes"),
     }[event.key.toLowerCase()];
     if (action) action();
     return Boolean(action);

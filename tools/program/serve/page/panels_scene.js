@@ -3,7 +3,7 @@
 
 /* The maps in the order of the numbers that photons carry. */
 const mapNames = ["global", "caustic", "volume", "beams", "vertices"];
-const mapTitles = { global: "indirect light", caustic: "caustics", volume: "in fog and smoke", media: "in fog and smoke", beams: "beams in fog and smoke", vertices: "light paths of vcm" };
+const mapTitles = { global: "indirect light", caustic: "caustics", volume: "in fog and smoke", beams: "beams in fog and smoke", vertices: "light paths of vcm" };
 const mapTitle = name => mapTitles[name] || name;
 const photonMethods = ["photon", "sppm", "vcm"];
 
@@ -60,10 +60,10 @@ function photonsPanel(app) {
     key();
   });
   async function learnLights() {
-    const found = (live.state.photon_maps || []).find(item => item.flights);
+    const found = (live.state.photon_maps || []).find(item => item.light_paths);
     if (!found) return;
     try {
-      decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(found.name)}&count=200`)).forEach(app.learnLight);
+      decodeLightPaths(await getBinary(`/api/light_paths?map=${encodeURIComponent(found.name)}&count=200`)).forEach(app.learnLight);
     } catch { /* the lights keep their numbers */ }
     key();
   }
@@ -118,29 +118,29 @@ function photonsPanel(app) {
   });
 }
 
-/* The ways of light from its source through all bounces: many at once, or that of one photon. */
-function flightsPanel(app) {
+/* Light paths from their source through all bounces: many at once, or that of one photon. */
+function lightPathsPanel(app) {
   const { space } = app, { options } = space, { content, details } = panel("Light paths", false);
-  const map = choice("Map", [], "", () => { if (showing) load(); }, "flight-map");
+  const map = choice("Map", [], "", () => { if (showing) load(); }, "light-path-map");
   const nice = x => Number(x.toPrecision(1));
-  const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => { if (showing) load(); }, id: "flight-count" });
-  const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) === bounces.most ? allBounces : Math.round(x); space.draw(); }, id: "flight-bounces" });
-  const show = button("Show light paths", () => app.showFlights(!showing)), remove = button("Remove the marked one", () => choose(null));
-  show.id = "show-flights";
+  const many = slider("Paths", { min: 1, max: 2000, value: 100, logarithmic: true, text: x => formatNumber(nice(x)), changed: () => { if (showing) load(); }, id: "light-path-count" });
+  const bounces = slider("Up to bounce", { min: 0, max: 8, step: 1, value: 8, text: x => formatNumber(Math.round(x)), changed(x) { options.bounces = Math.round(x) === bounces.most ? allBounces : Math.round(x); space.draw(); }, id: "light-path-bounces" });
+  const show = button("Show light paths", () => app.showLightPaths(!showing)), remove = button("Remove the marked one", () => choose(null));
+  show.id = "show-light-paths";
   const about = element("p", { className: "hint" }), one = element("div", { className: "content flush" });
   content.append(about, map.box, many.box, bounces.box, element("div", { className: "buttons" }, show, remove), one);
   let showing = false, fetched = "", next = 0;
 
   const load = newestOnly(async () => {
-    const flights = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(map.select.value)}&count=${nice(many.value)}`));
-    flights.forEach(app.learnLight);
+    const lightPaths = decodeLightPaths(await getBinary(`/api/light_paths?map=${encodeURIComponent(map.select.value)}&count=${nice(many.value)}`));
+    lightPaths.forEach(app.learnLight);
     if (!showing) return;
-    bounces.limit = Math.max(1, ...flights.flatMap(flight => flight.points.map(point => point.bounce)));
+    bounces.limit = Math.max(1, ...lightPaths.flatMap(lightPath => lightPath.points.map(point => point.bounce)));
     if (options.bounces === allBounces) bounces.value = bounces.most;
-    space.setFlights(flights, space.chosen);
+    space.setLightPaths(lightPaths, space.chosen);
     arrange();
   });
-  app.showFlights = on => {
+  app.showLightPaths = on => {
     if (on && !map.select.value) {
       notify("The renderer has no light paths now; the methods photon, sppm and vcm have them.", true);
       return;
@@ -150,48 +150,48 @@ function flightsPanel(app) {
       details.open = true;
       if (app.mode === "picture") app.setMode("overlay");
       load();
-    } else space.setFlights([], space.chosen);
+    } else space.setLightPaths([], space.chosen);
     arrange();
   };
   /* Marks the path of one photon, and tells its steps. */
   const follow = newestOnly(async photon => {
-    const [flight] = decodeFlights(await getBinary(`/api/flights?map=${encodeURIComponent(photon.map)}&path=${photon.path}`));
-    if (!flight) return;
-    app.learnLight(flight);
+    const [lightPath] = decodeLightPaths(await getBinary(`/api/light_paths?map=${encodeURIComponent(photon.map)}&path=${photon.path}`));
+    if (!lightPath) return;
+    app.learnLight(lightPath);
     details.open = true;
     if (app.mode === "picture") app.setMode("overlay");
-    choose(flight, photon);
+    choose(lightPath, photon);
   });
   app.showPhotonPath = photon => {
     const found = (live.state.photon_maps || []).find(item => item.name === photon.map);
-    if (found && found.flights && photon.path !== undefined) follow(photon);
+    if (found && found.light_paths && photon.path !== undefined) follow(photon);
   };
-  function choose(flight, photon) {
-    space.setFlights(space.flights, flight);
+  function choose(lightPath, photon) {
+    space.setLightPaths(space.lightPaths, lightPath);
     one.replaceChildren();
-    if (flight) {
-      const rows = flight.points.map(({ kind, power, stored }, i) => [i, (i === 0 ? `from ${lightTitle(flight.light, flight.group)}` : kindNames[kind] || "") + (stored ? ", photon" : ""), formatVector(power)]);
+    if (lightPath) {
+      const rows = lightPath.points.map(({ kind, power, stored }, i) => [i, (i === 0 ? `from ${lightTitle(lightPath.light, lightPath.group)}` : kindNames[kind] || "") + (stored ? ", photon" : ""), formatVector(power)]);
       const list = element("div", { className: "scroller", tabindex: "0", role: "region" }, table(["Step", "Where", "Power [W]"], rows));
       const near = ({ position, stored }) => photon && stored && position.every((x, k) => Math.abs(x - photon.position[k]) <= 1e-5 * (1 + Math.abs(x)));
-      list.querySelectorAll("tbody tr").forEach((item, i) => item.classList.toggle("now", Boolean(near(flight.points[i]))));
+      list.querySelectorAll("tbody tr").forEach((item, i) => item.classList.toggle("now", Boolean(near(lightPath.points[i]))));
       list.setAttribute("aria-label", "Steps of the marked light path");
-      one.append(element("h3", { textContent: `Light path ${flight.path}` }),
-        ...(photon ? [element("p", { className: "hint", textContent: `The photon has made ${plural(photon.bounce, "bounce")} and comes from ${lightTitle(flight.light, flight.group)}.` })] : []), list);
+      one.append(element("h3", { textContent: `Light path ${lightPath.path}` }),
+        ...(photon ? [element("p", { className: "hint", textContent: `The photon has made ${plural(photon.bounce, "bounce")} and comes from ${lightTitle(lightPath.light, lightPath.group)}.` })] : []), list);
     }
     arrange();
   }
-  app.clearFlight = () => choose(null);
+  app.clearLightPath = () => choose(null);
   function arrange() {
     show.textContent = showing ? "Hide light paths" : "Show light paths";
     remove.disabled = !space.chosen;
     about.textContent = !map.select.value ? "The renderer has no light paths now; the methods photon, sppm and vcm have them."
-      : showing && space.flights.length ? `${plural(space.flights.length, "path")} of the light, coloured as the photons are. Click a photon in the 3-D view to mark its own.`
-        : "The ways that light takes from its sources through all bounces. Click a photon in the 3-D view to mark its own.";
+      : showing && space.lightPaths.length ? `${plural(space.lightPaths.length, "path")} of the light, coloured as the photons are. Click a photon in the 3-D view to mark its own.`
+        : "Paths of light from its sources through all bounces. Click a photon in the 3-D view to mark its own.";
     show.disabled = !map.select.value;
   }
   let known = "";
   live.on("state", state => {
-    const maps = (state.photon_maps || []).filter(item => item.flights && item.count), names = maps.map(item => item.name).join();
+    const maps = (state.photon_maps || []).filter(item => item.light_paths && item.count), names = maps.map(item => item.name).join();
     if (names !== known) {
       known = names;
       const { value } = map.select;
@@ -274,7 +274,7 @@ function pixelPanel(app) {
     const from = photon => {
       const title = lightTitle(photon.light, photon.group), made = button(title, () => app.showPhotonPath(photon));
       made.className = "link";
-      made.title = "Show the way of this photon from its light";
+      made.title = "Show the path of this photon from its light";
       return photon.path === undefined ? title : made;
     };
     photons.replaceChildren(table(["From", "Bounces", "Power [W]", "Position [m]", "Direction"], found.slice(0, 300).map(photon =>

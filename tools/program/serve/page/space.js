@@ -51,7 +51,7 @@ class Space {
     this.boxes = { count: 0 };
     this.walk = { nodes: [], start: null, hit: null, step: -1 };
     this.disc = this.depth = this.chosen = null;
-    this.flights = [];
+    this.lightPaths = [];
     this.beams = [];
     this.options = {
       pointSize: 1.5, colouring: 0, opacity: 0.8, showPhotons: true, showBoxes: false, showBounds: true, hideCovered: true, bounces: allBounces,
@@ -203,8 +203,8 @@ class Space {
     this.fill("walk", nodeBytes(nodes, false));
   }
 
-  setFlights(flights, chosen) {
-    this.flights = flights;
+  setLightPaths(lightPaths, chosen) {
+    this.lightPaths = lightPaths;
     this.chosen = chosen || null;
     this.changed();
   }
@@ -331,13 +331,13 @@ class Space {
       shapes.bounds(above, flat);
     }
     if (disc) shapes.disc(above, disc);
-    if (chosen) shapes.flights(above, [chosen], -1, allBounces, 1);
+    if (chosen) shapes.lightPaths(above, [chosen], -1, allBounces, 1);
     this.drawLines(matrix, above);
     if (disc && disc.photons.length) this.drawPhotons("disc", 0, disc.photons.length, { ...view, hiding: false });
     gl.depthRange(0, 1);
     if (options.showBounds && !over && bounds && bounds.length === 6) shapes.bounds(lines, bounds);
     if (other) shapes.camera(lines, other, size[0] / size[1], bounds ? vec3.length(vec3.sub(bounds.slice(3), bounds.slice(0, 3))) * 0.08 : 1);
-    shapes.flights(lines, this.flights, options.colouring, options.bounces, Math.min(1, 8 / Math.sqrt(this.flights.length || 1)) * (chosen ? 0.3 : 1));
+    shapes.lightPaths(lines, this.lightPaths, options.colouring, options.bounces, Math.min(1, 8 / Math.sqrt(this.lightPaths.length || 1)) * (chosen ? 0.3 : 1));
     if (options.showPhotons) shapes.beams(lines, this.beams, options.colouring, Math.min(1, 20 / Math.sqrt(this.beams.length || 1)) * options.opacity);
     this.drawLines(matrix, lines);
     this.drawBoxes(matrix);

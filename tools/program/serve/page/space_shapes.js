@@ -99,9 +99,9 @@ const shapes = {
   },
 
   /* Light paths up to a number of bounces, coloured as the photons are, or white with the colouring -1. */
-  flights(data, flights, colouring, bounces, alpha) {
-    const middle = middleOf(flights.flatMap(flight => flight.points.map(point => Math.max(...point.power))));
-    for (const { points, light } of flights)
+  lightPaths(data, lightPaths, colouring, bounces, alpha) {
+    const middle = middleOf(lightPaths.flatMap(lightPath => lightPath.points.map(point => Math.max(...point.power))));
+    for (const { points, light } of lightPaths)
       for (let i = 1; i < points.length && points[i].bounce <= bounces; i++) {
         const { power, bounce, kind } = points[i];
         const colour = colouring < 0 ? [1, 1, 1] : colouring === 1 ? classUnits[bounce & 7] : colouring === 2 ? classUnits[light & 7] : powerColour(power, middle);
@@ -119,9 +119,9 @@ const shapes = {
 const allBounces = 65535;
 const kindNames = ["light", "surface", "mirror or glass", "medium", "leaves the scene", "cut-out"];
 
-/* Reads an answer of /api/flights. */
-function decodeFlights(buffer) {
-  const [count, stride, total] = new Uint32Array(buffer, 0, 3), view = new DataView(buffer), flights = [];
+/* Reads an answer of /api/light_paths. */
+function decodeLightPaths(buffer) {
+  const [count, stride, total] = new Uint32Array(buffer, 0, 3), view = new DataView(buffer), lightPaths = [];
   let at = 12 + 16 * count;
   if (stride < 32 || buffer.byteLength < at + stride * total) throw new Error("The server sent light paths that the page cannot read.");
   const vector = offset => [0, 4, 8].map(k => view.getFloat32(offset + k, true));
@@ -130,9 +130,9 @@ function decodeFlights(buffer) {
     for (let k = 0; k < length; k++, at += stride)
       points.push({ position: vector(at), power: vector(at + 12), kind: view.getUint8(at + 24), stored: view.getUint8(at + 25),
         bounce: view.getUint16(at + 26, true) });
-    flights.push({ path, light, group: group === 0xffffffff ? -1 : group, points });
+    lightPaths.push({ path, light, group: group === 0xffffffff ? -1 : group, points });
   }
-  return flights;
+  return lightPaths;
 }
 
 /* Reads an answer of /api/planes; returns nodes as those of /api/ray are. */
