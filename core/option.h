@@ -47,7 +47,7 @@ typedef struct option_row {
     const char *help;                 /* description for help: one or two clauses */
     const char *initial;              /* default as text; NULL: zero, not shown */
     const char *initial_help;         /* wording of the default in help; NULL: `initial` */
-    const char *unit;                 /* of a number, such as "seconds"; NULL: none */
+    const char *unit;                 /* unit of a number, such as "seconds"; NULL: none */
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
     /* Returns the replacement of a choice that no longer exists, or NULL. May be NULL. */

@@ -38,7 +38,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
 typedef struct line_cursor {
     const char *at, *end; /* rest of the file */
     const char *line;     /* current line */
-    size_t count;         /* its length without the line terminator */
+    size_t count;         /* length of `line` without its terminator */
 } line_cursor;
 
 static bool line_take(line_cursor *cursor) {

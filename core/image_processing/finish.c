@@ -225,7 +225,7 @@ typedef struct finish_work {
     const image_finish *finish;
     const image *of;
     float *planes[3];
-    const float *alpha; /* or NULL */
+    const float *alpha; /* coverage; may be NULL */
     float scale;        /* factor of the exposure */
     float white[3][3];
     bool whitens;

@@ -24,7 +24,7 @@ typedef struct tree_building {
     /* fields equal on all ranks are written by rank 0 of a process */
     points_parts *parts;
     points_part *part;
-    kd_points_options options; /* with a single device as `device` */
+    kd_points_options options; /* `device` names a single device */
     int32_t device;            /* destination device of the points; -1: host */
     void *staged;              /* copy of the slice if it was in other memory */
     point_share share;

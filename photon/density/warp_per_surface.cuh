@@ -28,7 +28,7 @@ constexpr int WARPS = 4; /* per block */
 /* Requests that packets leave to a warp each. */
 struct alone_requests {
     uint32_t *list;
-    uint32_t *count, *next; /* their number; the next one to process */
+    uint32_t *count, *next; /* number of entries; next entry to process */
 };
 
 /* Arguments of the gathering kernels. */

@@ -15,8 +15,8 @@ enum { FLIGHTS_VCM = PHOTON_LISTS, FLIGHTS_SETS };
 light_source light_source_of(const frame *frame);
 typedef struct light_numbers {
     uint64_t photons[FLIGHTS_SETS], paths[FLIGHTS_SETS]; /* photons of vcm: not known, 0 */
-    uint32_t pass;                                       /* that the maps are of */
-    bool beams;                                          /* of media, instead of points */
+    uint32_t pass;                                       /* pass that made the maps */
+    bool beams;                                          /* media are stored as beams */
 } light_numbers;
 light_numbers light_source_count(const light_source *source, bool on_device);
 /* Copies maps from the device to the host and builds their trees; the caller closes *out. */
@@ -35,7 +35,7 @@ typedef struct flight_point {
     vec3 position, power; /* W, that arrives; of the first point: emitted */
     flight_kind kind;
     uint32_t bounce, material; /* KD_NONE: no surface */
-    bool stored;               /* as a photon */
+    bool stored;               /* a photon is stored here */
 } flight_point;
 
 /* A path has at most 255 bounces. Points beyond the limit, after many cut-outs, are left out. */
@@ -43,15 +43,15 @@ enum { FLIGHT_POINTS = 512 };
 
 typedef struct flight {
     flight_point points[FLIGHT_POINTS];
-    photon photons[FLIGHT_POINTS]; /* that it stores */
+    photon photons[FLIGHT_POINTS]; /* photons stored by the path */
     uint32_t point_count, photon_count, light;
 } flight;
 
 typedef struct flights {
-    const scene_view *scene; /* with its tree in host memory */
+    const scene_view *scene; /* its tree is in host memory */
     photon_order order;
     const struct vcm_view *vcm;
-    uint64_t paths; /* of the pass; their numbers are 0 ... paths - 1 */
+    uint64_t paths; /* number of light paths in the pass */
 } flights;
 
 /* Prepares tracing the paths of a set. KD_ERROR_USAGE: they cannot be traced again. */

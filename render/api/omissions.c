@@ -163,7 +163,7 @@ static bool lamp_reaches(const scene_view *scene, const light *lamp, vec3 eye) {
 
 /* Warns of lamps, all emissive triangles of a material, that face away from everything. */
 static kd_status report_lamps(const scene_view *scene, vec3 eye) {
-    uint8_t *reaches = NULL; /* per material */
+    uint8_t *reaches = NULL; /* one flag per material */
     const light *lost = NULL;
     if (scene->fog < scene->medium_count) return KD_OK; /* it lights the fog */
     KD_TRY(KD_RESERVE_ZEROED(reaches, scene->material_count));
