@@ -28,7 +28,7 @@ typedef enum option_kind {
     OPTION_DOUBLE
 } option_kind;
 
-/* Whether an option may differ between a rendering and its continuation from a saved state. */
+/* Treatment of an option whose value differs from that of the saved state being resumed. */
 typedef enum option_resume {
     OPTION_RESUME_SAME,    /* no: the hash of the state covers it */
     OPTION_RESUME_CHECKED, /* the state validates it by other means */

@@ -179,8 +179,8 @@ template <bool any, bool bounded> struct compressed_ray {
         turn = vz < 0 ? 0x7531 : 0x0246;
     }
 
-    /* Where a cell must begin, or end, to be visited: the nearest hit and tmin, widened by 5
-       slacks, in scene units. */
+    /* Limits of the cells to visit: the nearest hit and tmin, widened by 5 slacks, in scene
+       units. */
     __device__ __forceinline__ float limit() const { return fmaf(nearest, largest, slack * 5); }
     __device__ __forceinline__ float begin_length() const {
         return fmaf(tmin, largest, slack * -5);

@@ -89,7 +89,7 @@ KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, const visibility_h
                               VISIBLE_LIFT * distance);
 }
 
-/* Where the samples of a visible share lie. */
+/* The disc whose samples estimate a visible share. */
 typedef struct visibility_place {
     vec3 position, normal;
     frame3 axes;

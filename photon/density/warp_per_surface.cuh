@@ -62,7 +62,8 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
     return request->at.kind == MATERIAL_DIFFUSE;
 }
 
-/* What hides photons from a surface; unused by kernels for surfaces from which all are visible. */
+/* The surfaces that may hide photons from a surface; unused by kernels for surfaces from which all
+ * are visible. */
 struct occlusion {
     const scene_view *scene;
     const visibility_horizon *horizon;

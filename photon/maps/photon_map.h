@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/* Where the emission of a list ends and what it is guided by, to suit an image
-   (render/photon_mapping/pilot.h). Zeroed: as if no image were known. */
+/* Limits and guides of the emission of a list, chosen for an image (render/photon_mapping/pilot.h).
+   Zeroed: emission does not depend on an image. */
 typedef struct photon_suit {
     uint64_t paths_max;                           /* photon_order.paths_max */
     bool faint;                                   /* photon_order.faint */

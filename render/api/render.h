@@ -71,7 +71,7 @@ typedef struct render_watch {
     void *context;
 } render_watch;
 
-/* What to save of a rendering that may be interrupted, and how to resume it. */
+/* Saved states of a rendering that may be interrupted and resumed. */
 typedef struct render_keeping {
     const char *state;    /* state file, written at the end and between; NULL: none */
     bool state_if_cut;    /* omit the final state if the rendering is complete, unless the file was
@@ -127,8 +127,7 @@ kd_status render_on_devices(render_result *out, const scene *scene,
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 
-/* What to do with the instances of a scene: copies take more memory, but rays traverse them
-   faster. */
+/* Treatment of the instances of a scene: copies take more memory, but rays traverse them faster. */
 typedef enum render_instancing {
     RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the
                             integrator does not support instances */

@@ -127,7 +127,7 @@ void texture_keep_light(texture_image *image, float *to, uint64_t stride, const 
                         uint64_t count);
 void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
-/* What a scene is read from. */
+/* Source of a scene. */
 typedef struct scene_source {
     const char *path; /* path of the file; with `text`, its name in errors */
     const char *text; /* a description in memory of `bytes` bytes, or NULL */
