@@ -1,6 +1,7 @@
 #include "python/ext/gate.h"
 #include <algorithm>
 #include <chrono>
+#include <kandela/control.h>
 #include <thread>
 
 static const std::chrono::milliseconds listening(20);
@@ -96,8 +97,18 @@ static void count_left(int more) {
     all.changed.notify_all();
 }
 
+/* Cancels builds and queries whose caller does not wait; a progress callback. */
+static int stop_if_left(void *context, const char *, int64_t, int64_t) {
+    return *(const std::atomic<bool> *)context;
+}
+
 /* Body of the worker thread. `work` owns Python objects, so it is destroyed with the GIL held. */
 static void run(std::shared_ptr<errand> task) {
+    kd_call call;
+    kd_call_default(&call);
+    call.progress = stop_if_left;
+    call.context = &task->left;
+    kd_call_set(&call);
     const kd_status status = task->work(task->left);
     {
         std::lock_guard<std::mutex> locked(task->mutex);
