@@ -66,7 +66,7 @@ box3 instance_box(const instance *instance, box3 local_box) {
 /* --- Top-level tree --- */
 
 typedef struct box_work {
-    const box3 *boxes; /* per instance */
+    const box3 *boxes; /* one box per instance */
     uint32_t *order;
     instance_node *nodes;
     uint32_t node_count;

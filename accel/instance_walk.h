@@ -25,7 +25,7 @@
 #endif
 
 typedef struct instance_hit {
-    ray_hit at;           /* its triangle is an index into the scene's triangles */
+    ray_hit at;           /* `at.triangle` indexes the scene's triangles */
     uint32_t instance_id; /* the instance; KD_NONE: not instanced, or no hit */
 } instance_hit;
 
@@ -33,11 +33,11 @@ typedef struct instance_hit {
 typedef struct instance_ray {
     const instance_view *view;
     const vec3 *positions;
-    const uint32_t *triangles; /* of the scene */
+    const uint32_t *triangles; /* 3 vertex indices per triangle of the scene */
     struct ray ray;
     precomputed_ray precomputed;
     instance_hit best;
-    uint32_t ignored_instance, ignored_triangle; /* is not hit; KD_NONE: none */
+    uint32_t ignored_instance, ignored_triangle; /* the triangle to skip; KD_NONE: none */
     bool any;                                    /* stop at the first hit */
 } instance_ray;
 
@@ -55,10 +55,10 @@ KD_FN float instance_reach(box3 box, vec3 from) {
 /* An instance for rays on a CPU: what a ray needs before it enters the mesh. The fourth number of
    a vector is 0. */
 typedef struct instance_place {
-    double back[3][4];   /* columns of the inverse of the matrix of to_world */
-    double from[3];      /* translation of to_world */
-    float spread, fixed; /* of the slack: the factor of a ray's distance, and a summand */
-    float lo[4], hi[4];  /* box that contains the instance in world space */
+    double back[3][4];                       /* columns of the inverse of the matrix of to_world */
+    double from[3];                          /* translation of to_world */
+    float spread, fixed;                     /* slack = spread * distance of the ray + fixed */
+    float lo[4], hi[4];                      /* box that contains the instance in world space */
     float mesh_lo[4], mesh_hi[4], centre[4]; /* the mesh's box, and the centre of its wide tree */
     uint32_t shape, mask;                    /* mask: of a scene of rays */
 } instance_place;

@@ -253,7 +253,7 @@ static kd_status make_instance(const kd_ray_scene *scene, uint32_t i) {
 typedef struct making {
     const kd_ray_scene *scene;
     box3 *boxes;
-    shape_hull *hulls; /* per shape, on a CPU */
+    shape_hull *hulls; /* one hull per shape; NULL on a device */
     uint32_t failed;   /* the first instance with an invalid transform */
     const uint32_t *begins;
 } making;

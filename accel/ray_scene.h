@@ -17,9 +17,9 @@ typedef struct scene_wide_node {
 
 /* The top level for closest and any hits on a CPU. */
 typedef struct scene_wide {
-    instance_place *places; /* per instance */
+    instance_place *places; /* one per instance */
     scene_wide_node *nodes;
-    uint32_t *roots; /* as scene_rays_view.roots */
+    uint32_t *roots; /* see scene_rays_view.roots */
     uint64_t node_count;
 } scene_wide;
 
@@ -49,11 +49,11 @@ struct kd_ray_scene {
     instance_node *nodes;
     uint32_t *order, *roots;
     nearest_view *nearest; /* NULL until the first query that needs them */
-    scene_rays_view view;  /* without `nearest` */
+    scene_rays_view view;  /* its `nearest` is not set */
     scene_wide wide;       /* zeroed on a device */
     /* On a device: */
     void *memory, *nearest_memory;
-    scene_rays_view device_view; /* without `nearest` */
+    scene_rays_view device_view; /* its `nearest` is not set */
     uint64_t device_bytes;
 };
 

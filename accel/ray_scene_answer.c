@@ -76,11 +76,11 @@ VECTOR8_FN uint32_t push_children(const scene_aim *aim, const scene_wide_node *n
 typedef enum flight_kind { AT_BOXES, AT_INSTANCE, AT_NODE, AT_LEAF, FLIGHT_KINDS } flight_kind;
 
 typedef struct flight {
-    wide_ray at; /* in the mesh of an instance */
+    wide_ray at; /* the ray in object space */
     wide_far margin;
     float slack;
     const wide_tree *tree;
-    uint32_t number; /* of the instance */
+    uint32_t number; /* index of the instance */
     uint32_t group;  /* world, or the number of worlds for the instances of every world */
     uint32_t word, waiting;
     bool sheared; /* ray.base.precomputed is set */

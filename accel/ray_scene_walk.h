@@ -19,7 +19,7 @@ typedef struct scene_member {
 typedef struct scene_rays_view {
     instance_view instances;     /* `first` of each shape is 0: it has its own vertices */
     const nearest_view *nearest; /* per shape; NULL until a query needs them */
-    const scene_member *members; /* per instance */
+    const scene_member *members; /* one member per instance */
     const uint32_t *roots; /* per world, and last for the instances of every world; KD_NONE: none */
     uint32_t world_count;
 } scene_rays_view;
@@ -53,7 +53,7 @@ typedef struct scene_query {
     const vec3 *points;
     float max_distance;
     const uint32_t *masks, *worlds, *ignored; /* may be NULL; `ignored`: instance, triangle */
-    const uint64_t *offsets;                  /* of rows; NULL: `row` hits each */
+    const uint64_t *offsets;                  /* row offsets (CSR); NULL: `row` hits per ray */
     uint64_t row;
     uint64_t hits_begin; /* the offset of hits[0] */
     scene_hit *hits;
@@ -65,7 +65,7 @@ typedef struct scene_query {
 
 /* A ray and its results. */
 typedef struct scene_ray {
-    instance_ray base; /* its `best` is the closest hit */
+    instance_ray base; /* `base.best` is the closest hit */
     const scene_rays_view *scene;
     uint32_t mask;
     scene_kind kind;

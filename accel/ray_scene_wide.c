@@ -101,7 +101,7 @@ box3 scene_hull_box(const shape_hull *hull, const instance *made, const instance
 /* A child of a wide node while it is opened. */
 typedef struct wide_child {
     box3 box;
-    uint32_t node; /* of the binary tree; KD_NONE: an instance */
+    uint32_t node; /* index of a node of the binary tree; KD_NONE: an instance */
     uint32_t instance;
 } wide_child;
 

@@ -15,12 +15,12 @@ struct kd_triangles {
     vec3 *positions;
     uint32_t *triangles;
     struct triangles_cuda *cuda;    /* the tree on a CUDA device, or NULL */
-    struct nearest_tree *nearest;   /* for nearest-triangle queries; NULL until the first one */
-    struct winding_dipole *dipoles; /* for winding numbers; NULL until the first one */
-    struct kd_triangles *host; /* of a tree on a device: a copy for queries that run on the host */
-    char builder[32];          /* name of the builder */
+    struct nearest_tree *nearest;   /* tree of nearest-triangle queries; NULL before the first */
+    struct winding_dipole *dipoles; /* data of winding numbers; NULL before the first query */
+    struct kd_triangles *host;      /* host copy of a device tree, for host-only queries */
+    char builder[32];               /* name of the builder */
     void *stream;
-    int32_t threads; /* of the options */
+    int32_t threads; /* kd_triangles_options.threads */
 };
 
 /* Copies the caller's options (NULL: the defaults) to *out. Returns an error if they are invalid or

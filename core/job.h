@@ -56,7 +56,7 @@ job_control *job_current(void);
 job_control *job_make_current(job_control *job);
 const void *thread_mark(void); /* an address that no other running thread returns */
 
-/* The functions below accept NULL, which means that nobody listens and nothing is cancelled. */
+/* The functions below accept NULL: no progress is reported and nothing is cancelled. */
 
 /* Begins a stage. Stages do not nest: beginning one ends the current one. `name` must be a static
    string; `total` is the number of items that job_advance will count. */

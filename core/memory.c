@@ -27,7 +27,7 @@ kd_status kd_allocator_set(const kd_allocator *caller_allocator) {
     return KD_OK;
 }
 
-static void *take(uint64_t bytes) {
+static void *allocate_aligned(uint64_t bytes) {
     if (bytes == 0) bytes = 1;
     const size_t size =
         (size_t)(bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
@@ -44,7 +44,7 @@ kd_status memory_reserve(void **pointer, uint64_t count, size_t item_bytes) {
                    bytes <= (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT,
                KD_ERROR_MEMORY, "%llu items of %zu bytes exceed the address space",
                (unsigned long long)count, item_bytes);
-    *pointer = take(bytes);
+    *pointer = allocate_aligned(bytes);
     KD_REQUIRE(*pointer, KD_ERROR_MEMORY, "out of memory: %llu bytes were needed",
                (unsigned long long)bytes);
     return KD_OK;
@@ -67,7 +67,7 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
 
 void *memory_try_allocate(uint64_t bytes) {
     if (bytes > (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT) return NULL;
-    return take(bytes);
+    return allocate_aligned(bytes);
 }
 
 void memory_free(void *pointer) {

@@ -28,7 +28,7 @@ typedef enum option_kind {
     OPTION_DOUBLE
 } option_kind;
 
-/* Whether an option may differ between a rendering and its continuation from a saved state. */
+/* Treatment of an option whose value differs from that of the saved state being resumed. */
 typedef enum option_resume {
     OPTION_RESUME_SAME,    /* no: the hash of the state covers it */
     OPTION_RESUME_CHECKED, /* the state validates it by other means */
@@ -47,7 +47,7 @@ typedef struct option_row {
     const char *help;                 /* description for help: one or two clauses */
     const char *initial;              /* default as text; NULL: zero, not shown */
     const char *initial_help;         /* wording of the default in help; NULL: `initial` */
-    const char *unit;                 /* of a number, such as "seconds"; NULL: none */
+    const char *unit;                 /* unit of a number, such as "seconds"; NULL: none */
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
     /* Returns the replacement of a choice that no longer exists, or NULL. May be NULL. */

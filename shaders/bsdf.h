@@ -104,7 +104,7 @@ typedef struct bsdf_frame {
     frame3 axes;
     vec3 wo;
     float side;       /* +1: wo is on the front */
-    glass_side glass; /* for glass */
+    glass_side glass; /* glass only */
 } bsdf_frame;
 
 KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {

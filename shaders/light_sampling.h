@@ -15,7 +15,7 @@
 typedef struct light_sample {
     vec3 direction;        /* unit, towards the light */
     float distance;        /* INFINITY for a light at infinity */
-    vec3 point;            /* on the light, offset from its surface; undefined at infinity */
+    vec3 point;            /* point offset from the light's surface; undefined at infinity */
     vec3 radiance;         /* W/(sr m^2) that arrives here; delta: W/m^2 */
     float pdf_solid_angle; /* 1/sr; delta: probability of the choice; 0: no contribution */
     bool delta;            /* cannot be hit by a ray */

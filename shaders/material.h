@@ -210,7 +210,7 @@ typedef struct material {
     float bump_scale;    /* height of white, in units of the texture's period */
     /* index of the medium behind the surface; KD_NONE: vacuum; MEDIUM_FOG: that of the scene */
     uint32_t medium;
-    uint32_t medium_outside; /* the same for the medium in front of the surface */
+    uint32_t medium_outside; /* index of the medium in front of the surface */
     /* dispersion_kind; if not NONE, the index of glass follows from index_terms */
     int32_t dispersion;
     float index_terms[6]; /* Cauchy: A, B, C; Sellmeier: B1, B2, B3, C1, C2, C3 */

@@ -66,7 +66,7 @@ KD_FN_NOINLINE vec3 energy_metal_share(float alpha, float cosine, float mean, ve
     return energy_polynomials(terms, mean, reflectance);
 }
 
-/* The same in the mean over all directions, weighted by what they lack. */
+/* Mean of energy_metal_share over all directions, weighted by their missing energy. */
 KD_FN vec3 energy_metal_share_mean(float alpha, float mean, vec3 reflectance) {
     const energy_place row = energy_row(alpha);
     float terms[3];

@@ -346,8 +346,8 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
 typedef enum path_turn {
     PATH_ENDS,
     PATH_PASSES,            /* a cut-out: the ray continues (path_passes) */
-    PATH_SCATTERS,          /* at a surface */
-    PATH_SCATTERS_IN_VOLUME /* in a medium, at state->place */
+    PATH_SCATTERS,          /* scatters at a surface */
+    PATH_SCATTERS_IN_VOLUME /* scatters in a medium, at state->place */
 } path_turn;
 
 /* Returns true if the surface at the end of the path's ray number `depth` is the last one. */

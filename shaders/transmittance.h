@@ -14,8 +14,8 @@ enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
 
 /* --- Rays against the scene: its own tree, then the instances --- */
 
-/* What rays are tested against. Always a compile-time constant, so that methods and kernels without
-   instances have no code or registers for them. */
+/* The geometry that rays are tested against. Always a compile-time constant, so that methods and
+   kernels without instances have no code or registers for them. */
 typedef enum scene_extent {
     SCENE_TREE,     /* the scene's own tree */
     SCENE_INSTANCED /* the scene's own tree and its instances */

@@ -167,7 +167,7 @@ static void lay_out(nearest_tree *out) {
     view->scale = scale_of(view->box);
 }
 
-static kd_status make(making *m) {
+static kd_status build(making *m) {
     nearest_tree *out = m->out;
     nearest_view *view = &out->view;
     lay_out(out);
@@ -192,7 +192,7 @@ kd_status nearest_tree_open(nearest_tree *out, const vec3 *positions, const uint
     out->view.positions = positions;
     out->view.triangles = triangles;
     out->view.triangle_count = triangle_count;
-    const kd_status status = make(&m);
+    const kd_status status = build(&m);
     memory_free(m.ids);
     memory_free(m.centres);
     memory_free(m.keys);

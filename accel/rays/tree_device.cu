@@ -108,8 +108,8 @@ kd_status pack_within(tritree_cuda *tree, void *stream) {
     if (tree->compressed)
         log_message(
             LOG_WARNING,
-            "a coarse compressed tree for the %u triangles on the device, because memory is "
-            "short: rays may take longer",
+            "a coarse compressed tree is used for the %u triangles on the device, because memory "
+            "is short: rays may take longer",
             tree->view.triangle_count);
     return KD_OK;
 }

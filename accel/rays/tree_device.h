@@ -26,7 +26,7 @@ typedef struct tritree_cuda {
     /* the view's arrays except the compressed form, and cursors for concurrent batches */
     void *memory;
     uint32_t *cursors;
-    uint64_t bytes;            /* in total, compressed form included */
+    uint64_t bytes;            /* size of the tree and its compressed form */
     void *compressed;          /* view.compressed */
     uint64_t compressed_bytes; /* bytes of the compressed nodes */
     bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */

@@ -276,8 +276,8 @@ static int edge_side(near3 a, near3 b, vec3 p, vec3 q) {
     return q.y != p.y ? (q.y > p.y ? 1 : -1) : 0;
 }
 
-/* Whether the point, in the plane of a triangle, lies on it: of a triangle with an area, by the
-   signs of the areas that its edges span with the point. */
+/* Returns true if the point, which lies in the plane of the triangle, lies on it. For a triangle
+   with an area this is decided by the signs of the areas that its edges span with the point. */
 static bool is_on_triangle(const near3 c[3]) {
     const near3 n = near3_cross(near3_sub(c[1], c[0]), near3_sub(c[2], c[0]));
     const double x = fabs(n.x), y = fabs(n.y), z = fabs(n.z);

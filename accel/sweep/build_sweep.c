@@ -69,7 +69,7 @@ typedef struct branch {
     task base;
     sweep *from;
     const sweep_node *node;
-    sweep work; /* of the thread that takes it */
+    sweep work; /* state of the thread that builds it */
     sweep_node root;
     kd_status status;
     char message[256];

@@ -145,7 +145,7 @@ typedef struct sweep_bins {
     uint32_t count;     /* number of bins; 0: the axis has no planes */
     float scale, width; /* bins per unit of length; width of a bin */
     int32_t begun[SWEEP_BINS_CAPACITY],
-        ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
+        ended[SWEEP_BINS_CAPACITY]; /* counts before each bin, and the total */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
     float bound[SWEEP_BINS_CAPACITY];
     uint32_t flat[2];              /* triangles in the node's lower and upper face */

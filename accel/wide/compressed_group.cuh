@@ -19,7 +19,7 @@ struct compressed_child {
     uint32_t triangles; /* 0: it becomes a node */
     bool is;            /* the lane has a child; else it is idle */
     uint32_t all;       /* mask of the group's lanes that have a child */
-    uint32_t lane;      /* in the node */
+    uint32_t lane;      /* lane of the slot within its node */
     uint32_t steps;
     /* bits 0, 1: axis; 2: high side; from 8 on: mask of the other side's slots */
     uint16_t steps_word[COMPRESSED_STEPS_MAX];

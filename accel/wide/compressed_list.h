@@ -11,7 +11,7 @@ typedef struct compressed_list {
     compressed_item items[COMPRESSED_CHILDREN];
     box3 boxes[COMPRESSED_CHILDREN];
     uint32_t triangles[COMPRESSED_CHILDREN]; /* 0 for a child that is a node */
-    uint32_t order[4];                       /* as compressed_row encodes it */
+    uint32_t order[4];                       /* encoding: see compressed_row */
 } compressed_list;
 
 /* Expands the subtree parts[0], an inner node, as planned; returns the number of parts. */

@@ -196,7 +196,7 @@ typedef struct compressed_subtree {
 
 typedef struct compressed_measure {
     box3 box;
-    float cost[COMPRESSED_CHILDREN]; /* for 1 to 8 slots */
+    float cost[COMPRESSED_CHILDREN]; /* cost with 1 to 8 slots */
     uint32_t distinct;
     uint32_t ids[COMPRESSED_FEW];
 } compressed_measure;

@@ -55,7 +55,7 @@ typedef struct compressed_cutter {
     uint64_t node_capacity, reference_capacity, part_capacity;
     compressed_subtree *at; /* the refined tree */
     uint32_t *references;
-    compressed_costs *costs; /* per node */
+    compressed_costs *costs; /* costs of each node */
     uint2 *up;               /* per pair of siblings: the parent's plane, and parent << 2 | axis */
     uint32_t *report;        /* per pair: how many of its two nodes are measured */
     uint32_t *pairs;         /* ready pairs (compressed_measures.cuh) */

@@ -7,8 +7,8 @@
 /* A subtree of the given tree while slabs are sought. */
 typedef struct top_range {
     tritree_node node;
-    uint32_t node_index, first, end; /* its descendants: [first, end) */
-    uint64_t at;                     /* its entry */
+    uint32_t node_index, first, end; /* descendants are [first, end) */
+    uint64_t at;                     /* index of its entry */
     box3 cell;
 } top_range;
 

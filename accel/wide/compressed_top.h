@@ -17,11 +17,11 @@ typedef struct compressed_slab {
     uint32_t root, first, end; /* its nodes: `root` and [first, end) */
     box3 cell;
     /* results of its conversion */
-    compressed_subtree subtree; /* the root's */
+    compressed_subtree subtree; /* subtree of the root */
     float cost;                 /* cost of the root as one slot */
     uint32_t depth;             /* levels of compressed nodes */
     bool empty;
-    compressed_node node; /* the root's */
+    compressed_node node; /* compressed root */
 } compressed_slab;
 
 typedef struct compressed_top {

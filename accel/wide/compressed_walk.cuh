@@ -149,7 +149,7 @@ template <bool any, bool bounded> struct compressed_ray {
     uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
     /* largest component of the direction; tmin and the nearest hit, as t of the caller */
     float largest, tmin, nearest;
-    float slack;   /* in scene units */
+    float slack;   /* margin of boxes, scene units */
     uint32_t best; /* id of the nearest hit; KD_NONE; COMPRESSED_OPEN */
     float u, v; /* barycentrics of the best hit; if `any`: the ray's end and start in scene units */
     /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
@@ -179,8 +179,8 @@ template <bool any, bool bounded> struct compressed_ray {
         turn = vz < 0 ? 0x7531 : 0x0246;
     }
 
-    /* Where a cell must begin, or end, to be visited: the nearest hit and tmin, widened by 5
-       slacks, in scene units. */
+    /* Limits of the cells to visit: the nearest hit and tmin, widened by 5 slacks, in scene
+       units. */
     __device__ __forceinline__ float limit() const { return fmaf(nearest, largest, slack * 5); }
     __device__ __forceinline__ float begin_length() const {
         return fmaf(tmin, largest, slack * -5);

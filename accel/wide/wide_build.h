@@ -24,7 +24,7 @@ typedef struct wide_children {
        children that the left half gets if the subtree is divided into k. Nibble 0: the subtree is
        divided if it may take up more children than this number; 0: never */
     uint64_t *choices;
-    uint8_t *kinds; /* per node */
+    uint8_t *kinds; /* kind of each node */
 } wide_children;
 
 /* The triangles of a leaf, without duplicates. */

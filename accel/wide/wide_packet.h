@@ -33,8 +33,8 @@ enum {
 /* Eight rays of a packet. Axes are x, y, z, except for the origin and triangle tests. */
 typedef struct packet_rays {
     float8 inverse[3], back[3];
-    float8 begin, limit, slack_t; /* as in wide_ray */
-    float8 origin[3], sx, sy, sz; /* in the order of the axes kx, ky, kz */
+    float8 begin, limit, slack_t; /* see wide_ray */
+    float8 origin[3], sx, sy, sz; /* components in the order kx, ky, kz */
     float8 tmin, t, u, v;         /* the nearest hits so far */
     int8 triangle;                /* KD_NONE: -1 */
 } packet_rays;
@@ -44,7 +44,7 @@ typedef struct packet {
     float near_origin[3], far_origin[3]; /* for the near and far planes, relative to the centre */
     float minimum[3], maximum[3];        /* range of 1 / direction over the packet */
     float begin, limit;                  /* over all rays */
-    uint16_t nearer[3], rows[3];         /* as in wide_ray */
+    uint16_t nearer[3], rows[3];         /* see wide_ray */
     uint32_t octant;
 } packet;
 

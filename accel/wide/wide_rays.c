@@ -26,8 +26,8 @@ typedef struct wide_batch {
     const ray *rays;
     const uint32_t *listed;
     uint32_t count;
-    ray_hit *hits;    /* for closest hits */
-    uint8_t *blocked; /* for occlusion queries */
+    ray_hit *hits;    /* output of closest-hit queries */
+    uint8_t *blocked; /* output of occlusion queries */
 } wide_batch;
 
 /* Rays in flight by the kind of their next step. */

@@ -11,7 +11,7 @@ typedef struct occlusion_value {
     double stops, cost; /* probability that a ray that enters it ends there; expected cost */
 } occlusion_value;
 
-/* Where the next nodes and triangles are stored, or how many there are. */
+/* Positions of the next nodes and triangles, or their numbers. */
 typedef struct place {
     uint64_t nodes, triangles;
     uint32_t depth;

@@ -29,7 +29,7 @@ enum {
 typedef struct wide_ray {
     float4v inverse, back; /* t of a plane: plane * inverse + back */
     float begin, limit;    /* interval of children to visit: slack_t beyond the hits' interval */
-    float tmin;            /* for hits */
+    float tmin;            /* lower end of the hit interval */
     float slack_t;
     float4v shear;      /* sx, sy, sz of precomputed_ray */
     float origin[3];    /* permuted to the axes kx, ky, kz */

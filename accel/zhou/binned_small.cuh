@@ -203,8 +203,8 @@ template <int LANES, int EACH> struct small_splitter {
     const int low;
     warp_pieces &pieces;
     uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
-    int lane, place;      /* in the warp, in the group */
-    unsigned group;       /* mask of its lanes */
+    int lane, place;      /* lane in the warp, position in the group */
+    unsigned group;       /* mask of the group's lanes */
     work node;
     lane_refs<EACH> refs;
     /* index of each reference in the left, right child */

@@ -126,7 +126,7 @@ typedef struct branch {
     const zhou_build *from;
     const zhou_node *node;
     const zhou_part *parts;
-    zhou_build build; /* of the thread that takes it */
+    zhou_build build; /* state of the thread that builds it */
     kd_status status;
     char message[256];
 } branch;

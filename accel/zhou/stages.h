@@ -31,7 +31,7 @@ enum {
 
 /* A node of the large-node stage. */
 typedef struct zhou_node {
-    box3 box;              /* its cell */
+    box3 box;              /* cell of the node */
     box3 tight;            /* bounds of its triangles' parts */
     float mean[3];         /* mean of its parts' centres; set only if plan.means of the parent is */
     float growth;          /* factor by which its leaves' references may exceed its own */

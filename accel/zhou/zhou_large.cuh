@@ -16,7 +16,7 @@ enum { ZHOU_WARPS = ZHOU_BLOCK / 32 };
 struct zhou_shared {
     zhou_node node;
     zhou_plan plan;
-    zhou_merge merge;                   /* of the block */
+    zhou_merge merge;                   /* merge state of the block */
     uint32_t warp_count[2][ZHOU_WARPS]; /* number in each warp; later the number in earlier warps */
     clipped *to[2];
     zhou_node child[2];

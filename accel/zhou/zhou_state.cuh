@@ -26,14 +26,14 @@ struct zhou_small_root {
     uint32_t first, count; /* parts; finally the positions of its nodes and ids in the layout */
     uint32_t depth, at;
     tritree_node top;
-    uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */
+    uint32_t node_first, id_first; /* first node and id in the segments */
 };
 
 struct zhou_counters {
     uint32_t valid, degenerate;
     uint32_t nodes;                    /* raw nodes */
     uint32_t level_nodes[3], tasks[3]; /* lists of three levels: read, filled, cleared */
-    uint32_t parts[3];                 /* of three levels */
+    uint32_t parts[3];                 /* part counts of three levels */
     uint32_t small_parts, roots, ids, leaves;
     uint32_t next_root, node_segments, id_segments;
     uint32_t exhausted;
@@ -45,7 +45,7 @@ struct zhou_counters {
 struct zhou_device : build_state {
     /* Bits of `exhausted`. Small nodes that exceed their segments are still counted. */
     enum : uint32_t { SIZES_UNKNOWN = EXHAUSTED_POOL | EXHAUSTED_LISTS };
-    clipped *parts[2]; /* of the nodes of even and odd levels */
+    clipped *parts[2]; /* clipped triangles of even and of odd levels */
     clipped *small_parts;
     zhou_node *level_nodes[2];
     uint2 *tasks[2]; /* index into level_nodes, chunk */

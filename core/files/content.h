@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 typedef struct file_content {
-    const char *name;   /* with its article: "a PNG image"; NULL: not recognised */
-    const char *advice; /* what to do with it, as an imperative, or "" */
+    const char *name;   /* noun with article: "a PNG image"; NULL: unknown */
+    const char *advice; /* advice as an imperative, or "" */
 } file_content;
 
 /* Looks at the first KiB only, except for binary STL, which has no signature but a certain size. */

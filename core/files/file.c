@@ -314,7 +314,8 @@ void file_output_discard(file_output *output) {
     unlock(output);
 }
 
-static bool beside(const companion *file, char object[PLACE_BYTES], char path[PLACE_BYTES]) {
+static bool exists_next_to(const companion *file, char object[PLACE_BYTES],
+                           char path[PLACE_BYTES]) {
     char *slash = strrchr(object, '/');
     if (!slash) return false;
     slash[1] = '\0';
@@ -330,6 +331,6 @@ bool companion_find(const companion *file, char path[PLACE_BYTES]) {
     char object[PLACE_BYTES];
     const char *said = place_variable(file->variable);
     if (said && *said) return snprintf(path, PLACE_BYTES, "%s", said) < PLACE_BYTES;
-    if (place_of_library(object) && beside(file, object, path)) return true;
-    return place_of_program(object) && beside(file, object, path);
+    if (place_of_library(object) && exists_next_to(file, object, path)) return true;
+    return place_of_program(object) && exists_next_to(file, object, path);
 }

@@ -40,7 +40,7 @@ typedef enum exr_colours {
     EXR_CHROMA /* luminance Y and two channels of chroma, (R - Y) / Y and (B - Y) / Y */
 } exr_colours;
 
-/* What is read as colours. */
+/* The channels that are read as colours. */
 typedef struct exr_choice {
     int part;
     exr_colours kind;

@@ -44,7 +44,7 @@ static int64_t bytes_count(exr_const_context_t context, void *user) {
     return (int64_t)((exr_stream *)user)->input->count;
 }
 
-/* Where a channel of the file is decoded to: a plane of the image, or a plane of its own. */
+/* Destination of a decoded channel: a plane of the image, or a plane of its own. */
 typedef struct exr_target {
     float *plane;    /* NULL: the channel is not read */
     float *full;     /* of a subsampled channel: the plane of the image, to be interpolated */
@@ -204,7 +204,7 @@ static kd_status targets_open(exr_reader *reader, image *out) {
     return KD_OK;
 }
 
-static float between(float a, float b, float share) {
+static float interpolate(float a, float b, float share) {
     return share == 0 ? a : a + share * (b - a);
 }
 
@@ -218,8 +218,8 @@ static void channel_spread(const exr_target *from, int64_t width, int64_t height
         for (int64_t x = 0; x < width; ++x) {
             const int64_t x0 = x / across, x1 = x0 + 1 < from->width ? x0 + 1 : x0;
             const float right = (float)(x % across) / (float)across;
-            from->full[y * width + x] = between(between(row0[x0], row0[x1], right),
-                                                between(row1[x0], row1[x1], right), below);
+            from->full[y * width + x] = interpolate(interpolate(row0[x0], row0[x1], right),
+                                                    interpolate(row1[x0], row1[x1], right), below);
         }
     }
 }
@@ -448,7 +448,8 @@ static void attributes_read(const exr_reader *reader, image *out) {
                    envmap == EXR_ENVMAP_CUBE;
     if (exr_get_pixel_aspect_ratio(context, part, &aspect) == EXR_ERR_SUCCESS &&
         !(fabsf(aspect - 1) < 1e-3f))
-        log_message(LOG_INFO, "%s: its pixels are %g times as wide as high, and read as squares",
+        log_message(LOG_INFO,
+                    "%s: its pixels are %g times as wide as high; they are read as squares",
                     reader->stream.path, (double)aspect);
     if (exr_attr_get_int(context, part, "samplesPerPixel", &out->samples_per_pixel) !=
         EXR_ERR_SUCCESS)

@@ -123,7 +123,7 @@ typedef struct exr_deflater {
 
 typedef struct exr_round {
     const struct image *image;
-    const float **planes; /* in the order of the file's channels */
+    const float **planes; /* planes in the file's channel order */
     exr_deflater *threads;
     unsigned char *bytes; /* chunk i of this round is at i * capacity */
     uint64_t *counts;

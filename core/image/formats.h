@@ -28,7 +28,7 @@ typedef struct image_format {
     bool alpha;        /* write_bytes takes pixels with alpha */
     int32_t side_max;  /* pixels that write_bytes accepts along a side; 0: any number */
     bool display;      /* 8 bits, written through exposure and tone curve */
-    bool windows;      /* its files hold any channels, and the place of a part in a picture */
+    bool windows;      /* supports any channels and data windows */
     const char *lacks; /* NULL, or the library that this build lacks */
 } image_format;
 

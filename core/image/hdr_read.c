@@ -38,7 +38,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
 typedef struct line_cursor {
     const char *at, *end; /* rest of the file */
     const char *line;     /* current line */
-    size_t count;         /* its length without the line terminator */
+    size_t count;         /* length of `line` without its terminator */
 } line_cursor;
 
 static bool line_take(line_cursor *cursor) {
@@ -362,8 +362,9 @@ kd_status hdr_decode(float **texels, const char *path, const file_view *file) {
         log_message(LOG_WARNING, "%s: GAMMA=%g is ignored; the values are read as linear", path,
                     header.gamma);
     if (fabs(header.aspect - 1) > 1e-3)
-        log_message(LOG_INFO, "%s: its pixels are %g times as wide as high, and read as squares",
-                    path, 1 / header.aspect);
+        log_message(LOG_INFO,
+                    "%s: its pixels are %g times as wide as high; they are read as squares", path,
+                    1 / header.aspect);
     const uint8_t *bytes = (const uint8_t *)file->bytes;
     hdr_scan scan = {.at = bytes + header.pixels,
                      .end = bytes + file->count,

@@ -18,7 +18,7 @@ typedef struct stb_block {
     _Alignas(max_align_t) struct stb_block *next;
     struct stb_block *previous;
     size_t bytes;
-    bool counted; /* in the list; freed at the end of the run */
+    bool counted; /* listed, and freed at the end of the run */
 } stb_block;
 
 typedef struct stb_arena {

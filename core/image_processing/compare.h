@@ -14,7 +14,7 @@ typedef struct image_rows {
     int32_t width, height;
     const float *planes[3];        /* channels of an image, borrowed; or NULL */
     const struct picture *packed;  /* an 8-bit or 16-bit picture, borrowed; or NULL */
-    float *linear;                 /* for `packed`: table of linear values, owned */
+    float *linear;                 /* linear values of `packed` samples, owned */
     const struct image_rows *base; /* borrowed: the rows are means of its blocks; or NULL */
     int32_t block;                 /* side of these blocks in pixels */
 } image_rows;

@@ -225,7 +225,7 @@ typedef struct finish_work {
     const image_finish *finish;
     const image *of;
     float *planes[3];
-    const float *alpha; /* or NULL */
+    const float *alpha; /* coverage; may be NULL */
     float scale;        /* factor of the exposure */
     float white[3][3];
     bool whitens;
@@ -308,7 +308,8 @@ static kd_status copy_plane(float **plane, image *out, const image *from, const 
     return KD_OK;
 }
 
-static kd_status make(image *out, const image *from, float exposure, const image_finish *finish) {
+static kd_status make_finished(image *out, const image *from, float exposure,
+                               const image_finish *finish) {
     static const char *const names[] = {"R", "G", "B"};
     finish_work work = {.finish = finish, .of = out, .scale = exp2f(exposure)};
     float *alpha = NULL;
@@ -333,7 +334,7 @@ kd_status image_finish_make(image *out, const image *from, float exposure,
     out->top = from->top;
     out->whole_width = from->whole_width;
     out->whole_height = from->whole_height;
-    const kd_status status = make(out, from, exposure, finish);
+    const kd_status status = make_finished(out, from, exposure, finish);
     if (status != KD_OK) image_close(out);
     KD_TRY(status);
     return KD_OK;

@@ -7,7 +7,7 @@
 typedef struct image_finish {
     float bloom;        /* fraction of the light that the lens scatters around each pixel */
     float bloom_radius; /* standard deviation of the widest part, in heights of the picture */
-    float vignette;     /* how much darker the corners are: 0 to 1 */
+    float vignette;     /* darkening of the corners, 0 to 1 */
     float contrast;     /* exponent of the exposed values about middle grey; 0 or 1: unchanged */
     float colourless;   /* 1 - saturation */
     /* the colour that is shown as white: "none"; "3200K"; or as a background's */

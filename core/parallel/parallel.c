@@ -40,7 +40,7 @@ static const double spin_seconds = 50e-6, yield_seconds = 1e-3;
 typedef struct work_list {
     void (*run)(void *context, int64_t piece, int thread);
     void *context;
-    job_control *job; /* of the caller's call, see job_current */
+    job_control *job; /* job of the caller, see job_current */
     int64_t pieces;
     int threads, joined; /* limit and current number of threads, including the caller */
     struct work_list *next;

@@ -13,7 +13,7 @@ static void unlink_task(task_pool *pool, task *one) {
 
 /* Removes and returns the oldest task of a kind up to `maximum`, or NULL. The caller holds the
    mutex. */
-static task *take(task_pool *pool, task_kind maximum) {
+static task *take_task(task_pool *pool, task_kind maximum) {
     for (int kind = 0; kind <= (int)maximum; ++kind)
         if (pool->oldest[kind]) {
             task *one = pool->oldest[kind];
@@ -26,7 +26,7 @@ static task *take(task_pool *pool, task_kind maximum) {
 /* Executes a task, or waits for a change if there is none. Called with the mutex held, which it
    releases meanwhile. */
 static void help(task_pool *pool, task_kind maximum) {
-    task *one = take(pool, maximum);
+    task *one = take_task(pool, maximum);
     if (!one) {
         ++pool->waiting;
         pthread_cond_wait(&pool->changed, &pool->mutex);

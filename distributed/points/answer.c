@@ -101,7 +101,7 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
     return minimum;
 }
 
-static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
+static void write_neighbour(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
     const kd_points_rows *out = &call->out;
     const bool none = number == KD_NO_POINT64;
     if (call->names && !none) number = call->names[number - call->parts->first];
@@ -150,10 +150,11 @@ static void merge_row(merging *work, uint64_t i) {
         const double dist2 = dist2_at(call, from);
         ++from->at;
         if (call->self && number == call->self[query]) continue;
-        put(call, to + made++, number, dist2);
+        write_neighbour(call, to + made++, number, dist2);
     }
     if (call->out.counts) call->out.counts[row] = (uint32_t)made;
-    for (; made < capacity; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
+    for (; made < capacity; ++made)
+        write_neighbour(call, to + made, KD_NO_POINT64, (double)INFINITY);
 }
 
 static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int BLOCK = 256;
 enum { BAD_RADIUS = 1, MISFIT = 2 };
 
-/* Which queries are sent to a part in a round. */
+/* The queries that are sent to a part in a round. */
 enum which_round { ROUND_ALL, ROUND_HOME, ROUND_OTHERS };
 
 /* A chunk of queries and their rows, as passed to kernels. */

@@ -8,14 +8,14 @@
 #include "distributed/ranks/ranks.h"
 #include "points/api/search.h"
 
-static const void *behind(const void *at, uint64_t bytes) {
+static const void *advance(const void *at, uint64_t bytes) {
     return at ? (const char *)at + bytes : NULL;
 }
 
 static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : points->dims * scalar;
-    points->coordinates = behind(points->coordinates, begin * stride);
+    points->coordinates = advance(points->coordinates, begin * stride);
     points->count = end - begin;
 }
 
@@ -27,7 +27,7 @@ static kd_status answer_part(void *context, ranks *comm) {
     ranks_part(comm, comm->rank, call.query.points.count, &begin, &end);
     skip_queries(&call.query.points, begin, end);
     if (parts_query_boxes(&call)) skip_queries(&call.query.hi, begin, end);
-    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
+    call.query.radii = advance(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
     return parts_results_on_device(call.parts, &call) ? answer_device(&call)
                                                       : parts_answer(&call, KD_OK);
@@ -59,7 +59,7 @@ static kd_status answer_copy(void *context, ranks *comm) {
     kd_status status = KD_OK;
     ranks_part(comm, comm->rank, query.points.count, &begin, &end);
     skip_queries(&query.points, begin, end);
-    query.radii = behind(query.radii, begin * scalar);
+    query.radii = advance(query.radii, begin * scalar);
     kd_points_rows to = like->out;
     const bool nearest = like->kind == POINTS_NEAREST, counts = like->kind == POINTS_COUNT;
     const uint64_t at = like->kind == POINTS_FILL ? to.offsets[begin] : begin * like->k;

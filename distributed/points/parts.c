@@ -24,7 +24,7 @@ typedef struct tree_building {
     /* fields equal on all ranks are written by rank 0 of a process */
     points_parts *parts;
     points_part *part;
-    kd_points_options options; /* with a single device as `device` */
+    kd_points_options options; /* `device` names a single device */
     int32_t device;            /* destination device of the points; -1: host */
     void *staged;              /* copy of the slice if it was in other memory */
     point_share share;
@@ -44,12 +44,13 @@ static int32_t size_of(const tree_building *build) {
 
 /* --- memory of the host or of the part's device --------------------------------------------- */
 
-static kd_status take(const tree_building *build, void **out, uint64_t count, uint64_t bytes) {
+static kd_status build_allocate(const tree_building *build, void **out, uint64_t count,
+                                uint64_t bytes) {
     return build->device < 0 ? memory_reserve(out, count, bytes)
                              : device_memory_reserve(out, count ? count * bytes : 1);
 }
 
-static void give(const tree_building *build, void *owned) {
+static void build_free(const tree_building *build, void *owned) {
     (build->device < 0 ? memory_free : device_memory_free)(owned);
 }
 
@@ -65,7 +66,7 @@ static kd_status stage(tree_building *build) {
     if (device_of_pointer(points->coordinates) == build->device) return KD_OK;
     const uint64_t bytes = (points->count - 1) * points->stride_bytes +
                            points->dims * point_scalar_bytes(points->scalar);
-    KD_TRY(take(build, &build->staged, bytes, 1));
+    KD_TRY(build_allocate(build, &build->staged, bytes, 1));
     KD_TRY(device_copy(build->staged, points->coordinates, bytes, NULL));
     points->coordinates = build->staged;
     return device_stream_wait(NULL);
@@ -142,9 +143,9 @@ static kd_status exchange(tree_building *build, const void *from, void *to, uint
 static kd_status reserve_arrived(tree_building *build) {
     const point_array *points = &build->share.points;
     const uint64_t count = build->begins[size_of(build)];
-    KD_TRY(
-        take(build, &build->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
-    return take(build, &build->numbers, count, share_number_bytes(build->share.wide));
+    KD_TRY(build_allocate(build, &build->coordinates, count * points->dims,
+                          point_scalar_bytes(points->scalar)));
+    return build_allocate(build, &build->numbers, count, share_number_bytes(build->share.wide));
 }
 
 static kd_status move_points(tree_building *build) {
@@ -246,9 +247,9 @@ static void tree_building_close(tree_building *owned) {
     memory_free(owned->nodes);
     memory_free(owned->begins);
     memory_free(owned->matrix);
-    give(owned, owned->coordinates);
-    give(owned, owned->numbers);
-    give(owned, owned->staged);
+    build_free(owned, owned->coordinates);
+    build_free(owned, owned->numbers);
+    build_free(owned, owned->staged);
 }
 
 /* --- parts of this process ------------------------------------------------------------------ */

@@ -22,7 +22,7 @@ typedef struct points_part {
 } points_part;
 
 typedef struct points_parts {
-    points_part *part; /* of this process: all parts, or that of its rank */
+    points_part *part; /* parts of this process: all, or that of its rank */
     part_summary *all;
     int32_t size;   /* number of parts */
     uint64_t count; /* number of points in all, each counted once */

@@ -21,7 +21,7 @@ typedef struct count_work {
     const top_node *nodes;
     const uint32_t *slots;
     const top_bracket *brackets;
-    uint64_t bins; /* in all brackets */
+    uint64_t bins; /* bins of all brackets */
     uint64_t *of_slices;
 } count_work;
 

@@ -67,7 +67,7 @@ typedef struct point_share {
     point_array points;
     uint64_t first; /* number of its first point; the others follow */
     bool wide;      /* numbers take 64 bits */
-    bool on_device; /* in memory of the current CUDA device */
+    bool on_device; /* arrays are in the current device's memory */
 } point_share;
 
 static inline uint64_t share_number_bytes(bool wide) {
@@ -85,7 +85,7 @@ kd_status share_scan(point_box *box, const point_share *share);
 /* The points grouped by part, in input order within each part: packed coordinates, and numbers of
    32 or 64 bits. Owns its memory. */
 typedef struct share_split {
-    void *coordinates, *numbers; /* in the same memory as the share */
+    void *coordinates, *numbers; /* arrays in the memory of the share */
     uint64_t *begins;            /* parts + 1: range of each part */
     bool on_device;
 } share_split;

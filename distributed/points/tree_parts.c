@@ -39,7 +39,7 @@ static bool is_on_host(const void *array, uint64_t bytes) {
     return !array || bytes == 0 || !device_in_use() || device_of_pointer(array) < 0;
 }
 
-static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes) {
+static kd_status reserve_host(host_arrays *arrays, void **out, void *to, uint64_t bytes) {
     assert(arrays->count < HOST_ARRAYS_MAX);
     KD_TRY(memory_reserve(out, bytes, 1));
     arrays->taken[arrays->count].host = *out;
@@ -53,7 +53,7 @@ static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes)
 static kd_status host_copy(host_arrays *arrays, const void *array, uint64_t bytes, void **copy) {
     *copy = NULL;
     if (is_on_host(array, bytes)) return KD_OK;
-    KD_TRY(take(arrays, copy, NULL, bytes));
+    KD_TRY(reserve_host(arrays, copy, NULL, bytes));
     KD_TRY(device_copy(*copy, array, bytes, arrays->stream));
     return device_stream_wait(arrays->stream);
 }
@@ -70,7 +70,7 @@ static kd_status host_arrays_in(host_arrays *arrays, const void **array, uint64_
 static kd_status host_arrays_out(host_arrays *arrays, void **array, uint64_t bytes) {
     void *capacity = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(arrays, &capacity, *array, bytes));
+    KD_TRY(reserve_host(arrays, &capacity, *array, bytes));
     *array = capacity;
     return KD_OK;
 }

@@ -41,7 +41,7 @@ bool rank_maps_distributed(const char *name);
 
 /* The inputs of the choice, and its result. */
 typedef struct maps_choice {
-    int32_t rank_count;       /* with fewer than 2 no choice is made */
+    int32_t rank_count;       /* number of ranks; below 2 no choice is made */
     double bandwidth;         /* bytes per second out of a rank; 0: unknown */
     bool inexact;             /* a picture with different bits is acceptable */
     bool on_devices;          /* each rank uses a CUDA device */

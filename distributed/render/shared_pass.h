@@ -9,7 +9,7 @@ typedef struct shared_pass {
     struct film *film;
     frame_pass samples;
     ranks *comm;
-    row_scheduler scheduler; /* on rank 0 */
+    row_scheduler scheduler; /* used on rank 0 only */
     int32_t *bounds, *old;   /* bands of the ranks, size + 1 entries each */
     double *seconds;         /* time of each rank in the previous pass */
     uint32_t patience;       /* number of passes before the bands are rebalanced */

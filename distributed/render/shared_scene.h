@@ -8,7 +8,7 @@
 #include <kandela/render.h>
 
 typedef struct scene_request {
-    const char *path, *environment; /* as for scene_open_instanced */
+    const char *path, *environment; /* arguments of scene_open_instanced */
     const char *photon_map; /* option of the command line; NULL: that of the scene, if any */
     kd_render_options *from_file;
     job_control *job;

@@ -35,14 +35,14 @@ extern "C" {
 /* Clusters points of 1 to 8 dimensions by density (DBSCAN, Ester et al. 1996). A point with at
    least `least` >= 1 points within `radius` >= 0, including itself, is a core point; core points
    within the radius of each other are in one cluster; clusters are numbered from 0 by their first
-   core point. Any other point within the radius of a core point belongs to the first such cluster;
-   labels[i], one for each point, is -1 for the rest. Distances are those of
-   kd_points_search_within, bit for bit.
-   The points are sorted into cells of a grid, without lists of neighbours. *suited is set to 1, or
-   to 0, and no label is set, if a grid does not suit the points: more than four dimensions, few
-   points per cell in four, coordinates that are not finite or farther apart than about 2^31 radii,
-   a radius whose square is not a normal number, or no points. In that case derive the clusters from
-   the results of kd_points_search_within. */
+   core point. Any other point within the radius of a core point belongs to the first such cluster.
+   labels[i] is the cluster of point i; -1: none. Distances are those of kd_points_search_within,
+   bit for bit.
+   The points are sorted into the cells of a grid. If a grid does not suit them, *suited is set to 0
+   and no label is set; otherwise *suited is set to 1. Reasons for 0 are: more than four dimensions;
+   few points per cell in four dimensions; coordinates that are not finite or farther apart than
+   about 2^31 radii; a radius whose square is not a normal number; no points. In these cases derive
+   the clusters from the results of kd_points_search_within. */
 KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, uint64_t least,
                                    int64_t *labels, int32_t *suited);
 
@@ -51,9 +51,9 @@ KD_API kd_status kd_clouds_cluster(const kd_point_array *points, double radius, 
    points; `origin`: one number per axis, or NULL: the smallest coordinates minus half of `size`, as
    in Open3D. Writes *voxels means, in the scalar and dims of the points, to `means`, which must
    hold as many rows as there are points; they are in lexicographic order of the cubes. Sums are in
-   double precision, in input order. *suited is set to 1, or to 0, and nothing else is set, if a
-   coordinate is not finite or the grid has more than about 2^31 cubes along an axis or 2^63 in all.
- */
+   double precision, in input order. *suited is set to 1; it is set to 0, and nothing else is set,
+   if a coordinate is not finite or the grid has more than about 2^31 cubes along an axis or 2^63 in
+   all. */
 KD_API kd_status kd_clouds_downsample(const kd_point_array *points, double size,
                                       const double *origin, void *means, uint64_t *voxels,
                                       int32_t *suited);
@@ -80,9 +80,9 @@ typedef enum kd_density_kernel {
 
 /* Sums a kernel over points of 1 to 65536 axes at each query: log_sums[i] is the natural logarithm
    of the sum of weight * kernel, not normalised; -INFINITY where the sum is 0. `weights`: one
-   finite number >= 0 per point; NULL: 1. `bandwidth` > 0 is in the unit of the points. The error of
-   a sum is at most atol + rtol * sum; 0 for both: that of rounding (some 1e-15 of the sum, or of
-   the logarithm if that is large). */
+   finite number >= 0 per point; NULL: all weights are 1. `bandwidth` > 0 is in the unit of the
+   points. The error of a sum is at most atol + rtol * sum; if both are 0, it is the rounding error
+   (about 1e-15 of the sum, or of the logarithm if that is large). */
 KD_API kd_status kd_clouds_density(const kd_point_array *points, const double *weights,
                                    const kd_point_array *queries, kd_density_kernel kernel,
                                    double bandwidth, double atol, double rtol, double *log_sums);

@@ -39,23 +39,23 @@ extern "C" {
 /*************************** Threads, progress and cancellation ******************************/
 
 /* Progress callback, called about ten times a second: `done` of `total` items of `stage` are
-   complete. Stages are "build" (points or triangles), "query" (queries or rays) and those of
-   rendering: "load", "emit", "photon_tree", "render"; a call may have several, and one more than
-   once; `total` is 0 if it is not known. A non-zero return value cancels the call.
-   The thread that made the call calls it, except from kd_render, kd_photons_emit, kd_scene_load and
-   kd_scene_parse, where any thread may. It may call functions of the library, but not change or
-   close what the call uses; kd_call_set has no effect on them. */
+   complete; `total` is 0 if it is unknown. Stages are "build" (points or triangles), "query"
+   (queries or rays) and those of rendering: "load", "emit", "photon_tree", "render". A call may
+   have several stages and repeat one. A non-zero return value cancels the call.
+   The callback runs on the thread that made the call; for kd_render, kd_photons_emit,
+   kd_scene_load, kd_scene_parse and kd_scene_make it may run on any thread. It may call functions
+   of the library, to which the settings of kd_call_set do not apply, but must not change or close
+   what the call uses. */
 typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64_t total);
 
 /* Settings of calls. Initialise with kd_call_default; new fields are only added at the end. */
 typedef struct kd_call {
     size_t struct_size;
-    int32_t threads;  /* CPU threads, with the one that makes the call; 0: the `threads` of the
-                         tree's or the rendering's options, else kd_threads() */
+    int32_t threads;  /* CPU threads, including the calling one; 0: the `threads` of the tree's or
+                         the rendering's options, else kd_threads() */
     int32_t reserved; /* must be 0 */
-    kd_progress
-        progress;  /* may be NULL; the argument of kd_render and kd_photons_emit replaces it */
-    void *context; /* passed to `progress` */
+    kd_progress progress; /* or NULL; an argument `progress` of a call takes precedence */
+    void *context;        /* passed to `progress` */
 } kd_call;
 
 /* Sets the fields to their defaults. */
@@ -65,9 +65,12 @@ static inline void kd_call_default(kd_call *call) {
 }
 
 /* Sets threads, progress and cancellation of the later calls of the calling thread; NULL: the
-   defaults. Other threads have their own settings. Results do not depend on them.
-   A cancelled call returns KD_INTERRUPTED and frees what it made: handles are NULL, trees and
-   scenes unchanged, the contents of result arrays undefined (kd_render returns the partial image).
+   defaults. `call` is copied. Other threads have their own settings. Results do not depend on them.
+   KD_ERROR_USAGE: `threads` is negative.
+   A cancelled call returns KD_INTERRUPTED and frees what it made. Handles are then NULL, trees are
+   unchanged and the contents of result arrays are undefined. Exceptions: kd_render returns the
+   partial image; a kd_ray_scene whose commit was cancelled keeps its geometries and instances, but
+   queries return KD_ERROR_USAGE until a commit succeeds.
    Work on the CPU is cancelled after about 10 ms; some steps of a build, and the functions that
    save and load trees, run to their end. Calls on trees of CUDA devices are neither reported nor
    cancelled. */
@@ -92,8 +95,7 @@ KD_API void kd_log_set(kd_log_function log, void *context, kd_log_level maximum)
 
 /***************************************** Memory ********************************************/
 
-/* Functions for the library's host memory. Initialise all fields; they may be called by any thread.
- */
+/* Functions for the library's host memory, called from any thread. Initialise all fields. */
 typedef struct kd_allocator {
     size_t struct_size; /* sizeof(kd_allocator) */
     void *context;      /* passed to both */
@@ -103,10 +105,11 @@ typedef struct kd_allocator {
     void (*release)(void *context, void *memory); /* `memory` is not NULL */
 } kd_allocator;
 
-/* Sets the allocator of the process; NULL: that of the system. Returns KD_ERROR_USAGE while the
-   library holds memory: set it before other calls, or when all handles are closed. It serves trees,
-   scenes, images and all working memory. Outside libraries (JSON, glTF, PNG, JPEG, EXR), the
-   system's threads and CUDA allocate on their own. Not thread-safe. */
+/* Sets the allocator of the process, which is copied; NULL: that of the system. Returns
+   KD_ERROR_USAGE while the library holds memory: set it before other calls, or when all handles are
+   closed. It serves trees, scenes, images and all working memory. Outside libraries (JSON, glTF,
+   PNG, JPEG, EXR), the system's threads and CUDA allocate on their own. Not thread-safe: no call
+   may run concurrently. */
 KD_API kd_status kd_allocator_set(const kd_allocator *allocator);
 
 #ifdef __cplusplus

@@ -19,7 +19,9 @@
 
    Errors: a failure of one process, including invalid input, is returned by all, with the message
    of the first that failed. The exception is a required argument that is NULL: the call then fails
-   in that process alone. */
+   in that process alone.
+
+   Threads: the collective calls of a process must not run concurrently. */
 #ifndef KANDELA_EXCHANGE_H
 #define KANDELA_EXCHANGE_H
 #include <kandela/points.h>

@@ -39,7 +39,8 @@
    NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing or return 0.
 
-   Errors: a call that fails leaves the tree unchanged; its message is in kd_last_error().
+   Errors: a call that fails leaves the tree unchanged and the contents of result arrays undefined;
+   its message is in kd_last_error().
 
    Threads: any number of threads may query a tree at once, but no query may run concurrently with
    kd_points_update, kd_points_insert, kd_points_remove, kd_points_rebuild or kd_points_close.
@@ -111,7 +112,7 @@ typedef struct kd_points_options {
                           consecutively. If ids reach 2^32 - 1, results take 64-bit ids
                           (kd_points_rows.ids64). Not supported with copies */
     int32_t threads;   /* CPU threads of calls on the tree; 0: kd_threads() */
-    int32_t reserved;  /* 0 */
+    int32_t reserved;  /* must be 0 */
 } kd_points_options;
 
 /* A batch of queries: points, all points of the tree (`self`), or boxes (`lo`, `hi`). Initialise
@@ -277,8 +278,8 @@ static inline kd_status kd_points_download(const kd_points *tree, void *coordina
    copy of the points as queries. */
 
 /* The arrays for the results, which the caller owns. Initialise with kd_points_rows_default; new
-   fields are only added at the end. Each may be NULL; an array that the call does not use must
-   be. */
+   fields are only added at the end. Each array may be NULL; one that the call does not use must be
+   NULL. */
 typedef struct kd_points_rows {
     size_t struct_size;
     uint32_t *ids;     /* ids of the points found */
@@ -375,9 +376,10 @@ KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_q
 
 /************************************** Simple: files ****************************************/
 
-/* Write and read a tree, in the byte order of this machine and with a checksum. Reading a
-   truncated, modified or invalid file returns KD_ERROR_INPUT. Of `options` only device and stream
-   are read. */
+/* Write and read a tree, in the byte order of this machine and with a checksum. If writing fails, a
+   file of that name remains unchanged. Reading a truncated, modified or invalid file returns
+   KD_ERROR_INPUT; *out is then NULL. The caller closes *out with kd_points_close. Of `options` only
+   device, stream and threads are read. */
 KD_API kd_status kd_points_save(const kd_points *tree, const char *path);
 KD_API kd_status kd_points_load(kd_points **out, const char *path,
                                 const kd_points_options *options);

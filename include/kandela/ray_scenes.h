@@ -58,8 +58,12 @@
    host memory only.
 
    Threads: any number of threads may query a scene at once, but not while a thread changes, commits
-   or closes it, or closes one of its trees. Errors: kd_last_error(); a failed change changes
-   nothing. */
+   or closes it, or closes one of its trees.
+
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE.
+
+   Errors: the message of a failed call is in kd_last_error(). A change that fails has no effect;
+   see kd_ray_scene_commit for a failed commit. */
 #ifndef KANDELA_RAY_SCENES_H
 #define KANDELA_RAY_SCENES_H
 #include <kandela/triangles.h>
@@ -80,35 +84,35 @@ typedef struct kd_ray_scene kd_ray_scene;
 typedef struct kd_ray_instance {
     double transform[12]; /* object to world space, three rows of (matrix | translation); any
                              invertible matrix that scales its axes in a ratio of at most 2^16 */
-    uint32_t geometry;    /* its number */
-    uint32_t mask;        /* 0: no ray sees the instance */
+    uint32_t geometry;    /* number of the geometry */
+    uint32_t mask;        /* bits compared with those of rays; 0: no ray sees the instance */
     uint32_t world;       /* below the number of worlds, or KD_EVERY_WORLD */
     uint32_t reserved;    /* must be 0 */
 } kd_ray_instance;
 
 /* A hit. If there is none: t is the ray's tmax, triangle, instance and geometry are
-   KD_NO_TRIANGLE and KD_NO_INSTANCE, the rest is 0. */
+   KD_NO_TRIANGLE and KD_NO_INSTANCE, the rest is 0. The struct never grows. */
 typedef struct kd_scene_hit {
-    float t;
+    float t;           /* distance in lengths of the direction */
     float u, v;        /* barycentric coordinates: the weights of the second and third vertex */
-    uint32_t triangle; /* of the geometry */
+    uint32_t triangle; /* index in the geometry */
     uint32_t instance, geometry;
-    float
-        normal[3]; /* unit normal of the triangle in world space; it points to the side from which
-                      the mesh's triangle is wound counter-clockwise, also in mirrored instances */
+    /* Unit normal of the triangle in world space. It points to the side from which the mesh's
+       triangle is wound counter-clockwise, also in mirrored instances. */
+    float normal[3];
 } kd_scene_hit;
 
 /* The nearest point of a scene. If there is none: distance is INFINITY, triangle, instance and
-   geometry are KD_NO_TRIANGLE and KD_NO_INSTANCE, the rest is 0. */
+   geometry are KD_NO_TRIANGLE and KD_NO_INSTANCE, the rest is 0. The struct never grows. */
 typedef struct kd_scene_near {
-    float point[3], distance;
-    float u, v; /* barycentric coordinates, as in kd_scene_hit */
-    uint32_t triangle;
-    uint32_t feature; /* as in kd_near_triangle */
+    float point[3], distance; /* in world space, `point` relative to the scene's origin */
+    float u, v;               /* barycentric coordinates, as in kd_scene_hit */
+    uint32_t triangle;        /* index in the geometry */
+    uint32_t feature;         /* as in kd_near_triangle */
     uint32_t instance, geometry;
 } kd_scene_near;
 
-/* Rays. Initialise with kd_ray_query_default; new fields are only added at the end. */
+/* Query rays. Initialise with kd_ray_query_default; new fields are only added at the end. */
 typedef struct kd_ray_query {
     size_t struct_size;
     uint64_t count;
@@ -121,7 +125,7 @@ typedef struct kd_ray_query {
     void *stream;            /* cudaStream_t; NULL: the default stream */
 } kd_ray_query;
 
-/* Points, for nearest points. Initialise with kd_point_query_default. */
+/* Query points. Initialise with kd_point_query_default; new fields are only added at the end. */
 typedef struct kd_point_query {
     size_t struct_size;
     uint64_t count;
@@ -132,15 +136,16 @@ typedef struct kd_point_query {
     void *stream;           /* as in kd_ray_query */
 } kd_point_query;
 
-/* A committed scene, by kd_ray_scene_describe; new fields are only added at the end. */
+/* Statistics of a committed scene, by kd_ray_scene_describe; new fields are only added at the end.
+ */
 typedef struct kd_ray_scene_info {
     size_t struct_size;
     uint32_t geometries, instances, worlds;
-    uint32_t nodes;        /* of the top level */
-    uint64_t triangles;    /* of all instances that can be seen */
+    uint32_t nodes;        /* nodes of the top level */
+    uint64_t triangles;    /* triangles of all instances that can be seen */
     double lo[3], hi[3];   /* bounding box in world space, of all worlds; lo > hi if empty */
-    double origin[3];      /* kd_ray_scene_set_origin */
-    double commit_seconds; /* of the last commit */
+    double origin[3];      /* as set by kd_ray_scene_set_origin */
+    double commit_seconds; /* time of the last commit */
     uint64_t bytes;        /* memory held, without the trees of the geometries */
     char device[256];
 } kd_ray_scene_info;
@@ -188,7 +193,9 @@ KD_API kd_status kd_ray_scene_set_transforms(kd_ray_scene *scene, uint32_t first
    (0, 0, 0), as in UTM coordinates, needs an origin near its centre. */
 KD_API kd_status kd_ray_scene_set_origin(kd_ray_scene *scene, const double *origin);
 /* Builds the top level, on all cores. KD_ERROR_INPUT names the first instance whose transform is
-   not finite or not invertible; KD_ERROR_USAGE: trees on different devices. */
+   not finite or not invertible; KD_ERROR_USAGE: trees on different devices. After a commit that
+   failed or was cancelled, the geometries and instances are as before, but queries return
+   KD_ERROR_USAGE until a commit succeeds. */
 KD_API kd_status kd_ray_scene_commit(kd_ray_scene *scene);
 
 /* Fills *info; if `scene` is NULL, *info is zeroed. */
@@ -201,9 +208,10 @@ static inline void kd_ray_scene_describe(const kd_ray_scene *scene, kd_ray_scene
 /************************************** Simple: queries **************************************/
 
 /* Results are arrays of the caller, with one element for each ray or point unless stated otherwise.
-   All queries return KD_ERROR_USAGE if a ray's or point's world does not exist; its result is then
-   a miss. The first call of count, first, all or closest_point builds the tree of
-   kd_triangles_closest_point for each geometry, on the host. */
+   All queries return KD_ERROR_USAGE for a scene with uncommitted changes, and if a ray's or point's
+   world does not exist; the result of that ray or point is then a miss. The first call of count,
+   first, all or closest_point builds the tree of kd_triangles_closest_point for each geometry, on
+   the host. */
 
 /* Finds the closest hit hits[i] of ray i. */
 KD_API kd_status kd_ray_scene_intersect(const kd_ray_scene *scene, const kd_ray_query *query,

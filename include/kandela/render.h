@@ -21,14 +21,16 @@
            return status;
        }
 
-   Units: a scene has one unit of length, which its author chooses; radiance is in W/(sr m^2).
+   Units: lengths are in the scene's unit, which its author chooses; "m" in units of light (radiance
+   in W/(sr m^2)) is that unit.
 
    NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing or return 0.
 
    Errors: the message of a failed call is in kd_last_error().
 
-   Threads: only one call at a time may use a scene; kd_render itself uses all cores.
+   Threads: only one call at a time may use a scene; kd_render itself uses all cores. Any number of
+   threads may read one image.
 
    Binary compatibility: structs that may grow begin with `struct_size`, the sizeof that the caller
    was compiled with. The inline functions of this header pass it, so a compiled program keeps
@@ -55,10 +57,10 @@ typedef enum kd_tonemap {
     KD_TONEMAP_NEUTRAL /* Khronos PBR Neutral */
 } kd_tonemap;
 
-/* Options of a rendering, as on the command line of `kandela render`. Initialise with
-   kd_render_options_default, which sets struct_size; new fields are only added at the end. Few
-   users need the options marked "advanced" or "experimental". "Photon mapping" stands for the
-   integrators "photon" and "sppm". */
+/* Options of a rendering, as on the command line of `kandela render`, whose --help lists the
+   defaults. Initialise with kd_render_options_default, which sets struct_size; new fields are only
+   added at the end. Few users need the options marked "advanced" or "experimental". "Photon
+   mapping" stands for the integrators "photon" and "sppm". */
 typedef struct kd_render_options {
     size_t struct_size;
     char integrator[32];   /* "auto": the one that suits the scene; else "path", "photon", ...:
@@ -71,7 +73,7 @@ typedef struct kd_render_options {
     int32_t spp;           /* samples per pixel */
     int32_t max_depth;     /* maximum number of path vertices: surfaces hit and scattering events */
     uint64_t photons;      /* photon mapping: photons to store in the global map, approximately */
-    uint64_t caustic_photons; /* the same for the caustic map; 0: as many as `photons` */
+    uint64_t caustic_photons; /* photons to store in the caustic map; 0: as many as `photons` */
     int32_t gather;           /* photons per density estimate (k) */
     float radius;    /* maximum radius of a density estimate, in scene units; 0: derived from the
                         density of the photons */
@@ -246,15 +248,15 @@ KD_API kd_status kd_scene_parse(kd_scene **scene, const char *text, uint64_t byt
                                 const char *folder, const kd_scene_mesh *meshes,
                                 uint64_t mesh_count, kd_render_options *options);
 
-/* Advanced: a camera and lights as structs, which never grow. What is 0 or NaN in a field marked *
-   has the default of the description. */
+/* Advanced: a camera and lights as structs, which never grow. A field marked * that is 0 or NaN has
+   the default that the comment names. */
 typedef struct kd_scene_camera {
-    double eye[3], look_at[3]; /* m */
-    double up[3];              /* * (0, 1, 0) */
+    double eye[3], look_at[3]; /* positions, scene units */
+    double up[3];              /* * up direction: (0, 1, 0) */
     double fov;                /* * vertical field of view, degrees: 40 */
-    double orthographic;       /* height of the view of an orthographic camera, m; 0: perspective */
-    double lens_radius;        /* m; 0: pinhole camera */
-    double focus_distance;     /* * m: distance of look_at */
+    double orthographic;       /* height of an orthographic view, scene units; 0: perspective */
+    double lens_radius;        /* scene units; 0: pinhole camera */
+    double focus_distance;     /* * along the view axis, scene units: the distance of look_at */
 } kd_scene_camera;
 
 typedef enum kd_scene_light_kind {
@@ -266,13 +268,14 @@ typedef enum kd_scene_light_kind {
 typedef struct kd_scene_light {
     kd_scene_light_kind kind;
     int32_t hidden;      /* 1: not seen by the camera, except in mirrors and through glass */
-    double position[3];  /* m; of an area light its corner */
+    double position[3];  /* scene units; the corner of an area light */
     double direction[3]; /* direction in which the light of a spot or directional light travels */
-    double edges[2][3];  /* edges of an area light, which emits along edges[0] x edges[1], m */
+    double edges[2][3];  /* edges of an area light, which emits along edges[0] x edges[1] */
     double emission[3];  /* red, green, blue: intensity of point and spot lights (on the axis),
-                            W/sr; irradiance of directional, W/m^2; radiance of area lights,
+                            W/sr; irradiance by directional lights, W/m^2; radiance of area lights,
                             W/(sr m^2) */
-    double radius;       /* radius of the ball or disc of point and spot lights, m; 0: a point */
+    double radius;       /* of the ball of a point light, or the disc of a spot, scene units; 0: a
+                            point */
     double inner, outer; /* * spots: angles from the axis of full and of zero intensity, degrees:
                             20, 30 */
     double angle;        /* diameter of the disc of a directional light, degrees; 0: a point */

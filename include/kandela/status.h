@@ -34,7 +34,7 @@ typedef enum kd_status {
     KD_ERROR_MEMORY = 4,  /* out of memory; the message says how many bytes were needed */
     KD_ERROR_DEVICE = 5,  /* the device is absent or failed */
     KD_ERROR_CHECK = 6,   /* a comparison or a check failed */
-    KD_INTERRUPTED = 130  /* cancelled by the caller; partial results are kept */
+    KD_INTERRUPTED = 130  /* cancelled by the caller (<kandela/control.h>) */
 } kd_status;
 
 /* Returns the message of the last failure on this thread; "" if there was none. The string is valid

@@ -80,13 +80,14 @@ typedef struct kd_triangles_options {
                              device for at least 100,000 triangles, else the CPU; "cpu"; "cuda:N" */
     char builder[32];     /* "auto", or a name that `kandela info` lists; a builder without CUDA
                              kernels builds on the CPU, and the tree is then copied to the device */
-    float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0 */
-    float intersect_cost; /* SAH cost C_i of a triangle test, > 0 */
-    float empty_factor;   /* SAH cost factor of a split that cuts off empty space, (0, 1] */
-    int32_t max_depth;    /* maximum depth of a leaf; 0: derived from the number of triangles */
-    void *stream;         /* cudaStream_t for building and queries; NULL: the default stream */
-    int32_t threads;      /* CPU threads of calls on the tree; 0: kd_threads() */
-    int32_t reserved;     /* 0 */
+    float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0; default 1.5 */
+    float intersect_cost; /* SAH cost C_i of a triangle test, > 0; default 1 */
+    float
+        empty_factor;  /* SAH cost factor of a split that cuts off empty space, (0, 1]; default 1 */
+    int32_t max_depth; /* maximum depth of a leaf; 0: derived from the number of triangles */
+    void *stream;      /* cudaStream_t for building and queries; NULL: the default stream */
+    int32_t threads;   /* CPU threads of calls on the tree; 0: kd_threads() */
+    int32_t reserved;  /* must be 0 */
 } kd_triangles_options;
 
 /* A ray; in device memory 16-byte aligned. */
@@ -226,7 +227,8 @@ KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch 
    statistics of rays[i], and rays are traced one at a time instead of in packets. */
 KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
                                         uint64_t count, kd_ray_hit *hits, kd_ray_counts *counts);
-/* Sets blocked[i] to 1 if rays[i] hits anything, else to 0; `counts` as above. */
+/* Sets blocked[i] to 1 if rays[i] hits anything, else to 0; `counts` as for
+   kd_triangles_intersect. */
 KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                        uint8_t *blocked, kd_ray_counts *counts);
 
@@ -236,7 +238,8 @@ KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *r
    is reported; an edge or a vertex is equally near in all triangles that share it. Degenerate
    triangles count as line segments or points. A point with a NaN or infinite coordinate has no
    nearest triangle.
-   Memory: the first call builds a second tree of 44 bytes per triangle, which later calls use. */
+   Memory: the caller owns `points` and `nearest`, `count` elements each. The first call builds a
+   second tree of 44 bytes per triangle, which later calls use. */
 KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points,
                                             uint64_t count, float max_distance,
                                             kd_near_triangle *nearest);
@@ -258,9 +261,9 @@ KD_API kd_status kd_triangles_winding_number(const kd_triangles *tree, const flo
    number, odd inside of a mesh whose edges have an even number of triangles each, however these are
    wound; winding[i] is their sum with the signs of the x components of their normals, which is the
    exact winding number if each edge has as many triangles in one direction as in the other. Rays
-   through edges and vertices are counted correctly; of coincident triangles each counts. Both are 0
-   for a point
-   on a triangle or not finite. Either output may be NULL. Memory: as above, without the 17 bytes. */
+   through edges and vertices are counted correctly; each of several coincident triangles counts.
+   Both results are 0 for a point that lies on a triangle or is not finite. Either output may be
+   NULL. Memory: as for kd_triangles_winding_number, without the 17 bytes. */
 KD_API kd_status kd_triangles_crossings(const kd_triangles *tree, const float *points,
                                         uint64_t count, uint32_t *crossings, int32_t *winding);
 
@@ -277,9 +280,10 @@ KD_API kd_status kd_triangles_download(const kd_triangles *tree, float *vertices
 KD_API kd_status kd_triangles_download_nodes(const kd_triangles *tree, kd_triangle_node *nodes,
                                              uint32_t *references);
 
-/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
-   Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or
-   inconsistent. Of `options` only device and stream are read. */
+/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c). If
+   writing fails, a file of that name remains unchanged. Reading verifies the whole file and returns
+   KD_ERROR_INPUT if it is truncated, modified or inconsistent; *out is then NULL. The caller closes
+   *out with kd_triangles_close. Of `options` only device, stream and threads are read. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -44,7 +44,7 @@ enum { BEAM_PARALLEL_STEPS = 8 };
 typedef struct beam_crossing {
     vec3 normal; /* perpendicular to both lines, with the length of the sine */
     float sine2;
-    float t, s; /* on the ray, on the beam, times sine2 */
+    float t, s; /* parameters of ray and beam, times sine2 */
     float u;    /* distance from ray to beam along `normal`, times the sine */
 } beam_crossing;
 

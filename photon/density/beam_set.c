@@ -22,7 +22,7 @@ enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
 
 typedef struct beam_making {
     beam_set *beams;
-    beam_piece *cut; /* in the order of beams */
+    beam_piece *cut; /* pieces in the order of beams */
     vec3 *middles;
     pointtree order;
     uint32_t ordered; /* number of segments sorted so far */

@@ -29,7 +29,7 @@
    between the queries. */
 typedef struct photon_last {
     vec3 position;
-    float distance; /* to the k-th nearest photon */
+    float distance; /* distance to the k-th nearest photon */
     uint32_t k;     /* 0: no previous lookup */
     uint32_t place; /* position in the index where the search started */
 } photon_last;
@@ -76,7 +76,7 @@ typedef struct estimate_point {
     uint32_t triangle;
     /* scene whose surfaces may hide photons from the point; NULL: all are visible */
     const scene_view *occluders;
-    const visibility_horizon *horizon; /* what stands around the point; NULL: not known */
+    const visibility_horizon *horizon; /* occluders around the point; NULL: unknown */
 } estimate_point;
 
 /* Returns true if the point `other` is hidden from `position`. `horizon`: may be NULL. */
@@ -89,7 +89,7 @@ KD_FN_NOINLINE bool visibility_hides(const scene_view *scene, const visibility_h
                               VISIBLE_LIFT * distance);
 }
 
-/* Where the samples of a visible share lie. */
+/* The disc whose samples estimate a visible share. */
 typedef struct visibility_place {
     vec3 position, normal;
     frame3 axes;

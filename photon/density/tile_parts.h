@@ -19,7 +19,7 @@ typedef struct tile_face {
     vec3 corner[3], normal; /* the normal follows the winding */
     float area;
     uint32_t triangle, first; /* index of its first part in tile_parts.weights */
-    uint8_t depth;            /* it has 4^depth parts */
+    uint8_t depth;            /* subdivided into 4^depth parts */
 } tile_face;
 
 typedef struct tile_parts {

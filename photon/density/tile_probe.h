@@ -33,7 +33,7 @@ typedef struct probe_pair {
 typedef struct tile_probes {
     const tile_face *faces;
     uint32_t *face_of; /* per triangle; KD_NONE: it stores no photons */
-    uint32_t *pair_of; /* per part */
+    uint32_t *pair_of; /* pair of each part */
     probe_pair *pairs;
     uint32_t *targets; /* OPENNESS_RAYS per probe: index of another probe; KD_NONE: light */
     float *model, *now, *next;

@@ -14,9 +14,9 @@ extern "C" {
 typedef struct tile_set {
     tile *tiles;
     tile_box *boxes;
-    uint32_t *patches; /* as in tile_view */
+    uint32_t *patches; /* see tile_view.patches */
     uint8_t *wide;
-    uint64_t *bounded; /* as in tile_view, on the host */
+    uint64_t *bounded; /* see tile_view.bounded; host memory */
     uint32_t count, box_count, wide_count;
     bool divided;            /* some part is TILE_DIVIDED or TILE_HIDDEN */
     uint32_t copies;         /* number of triangles that are copies of others */

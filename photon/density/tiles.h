@@ -94,7 +94,7 @@ typedef struct tile_box {
 } tile_box;
 
 typedef struct tile_view {
-    const tile *tiles; /* in the order of the boxes */
+    const tile *tiles; /* tiles in the order of the boxes */
     const tile_box *boxes;
     const uint32_t *patches; /* per triangle: the bits TILE_PATCH_DEPTH and following, or
                                 KD_NONE; NULL: no parts */
@@ -102,7 +102,7 @@ typedef struct tile_view {
                             the back are shifted by 1 */
     uint64_t *bounded;   /* counter of traversals that exceeded TILE_EXACT; NULL: not counted */
     uint32_t count, box_count; /* 0: integrate over the whole disc */
-    const scene_view *scene;   /* for rays; on the device if the tiles are */
+    const scene_view *scene;   /* scene for rays; on the device if the tiles are */
     float span;                /* range of the openness model, scene units */
     bool divided;              /* some part is TILE_DIVIDED or TILE_HIDDEN */
 } tile_view;

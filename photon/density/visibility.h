@@ -30,8 +30,8 @@ enum { HORIZON_RAYS = 8 };
    half the angle between them, and of their slope. */
 #define HORIZON_NEARER 0.89f
 
-/* What stands around a point: the distances along the rays, of which ray i has the angle i / 8 of a
-   turn from the axis x. */
+/* Distances of the surfaces around a point along rays in its tangent plane; ray i has the angle i /
+   8 of a turn from the axis x. */
 typedef struct visibility_horizon {
     vec3 x, y;                 /* unit axes of the tangent plane */
     float reach[HORIZON_RAYS]; /* INFINITY: nothing within their length */

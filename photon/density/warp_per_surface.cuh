@@ -28,7 +28,7 @@ constexpr int WARPS = 4; /* per block */
 /* Requests that packets leave to a warp each. */
 struct alone_requests {
     uint32_t *list;
-    uint32_t *count, *next; /* their number; the next one to process */
+    uint32_t *count, *next; /* number of entries; next entry to process */
 };
 
 /* Arguments of the gathering kernels. */
@@ -62,7 +62,8 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
     return request->at.kind == MATERIAL_DIFFUSE;
 }
 
-/* What hides photons from a surface; unused by kernels for surfaces from which all are visible. */
+/* The surfaces that may hide photons from a surface; unused by kernels for surfaces from which all
+ * are visible. */
 struct occlusion {
     const scene_view *scene;
     const visibility_horizon *horizon;

@@ -30,8 +30,8 @@ typedef struct photon_list {
     uint64_t emitted;      /* number of light paths */
     uint64_t rays;         /* number of rays that these paths traced */
     photon_ledger ledger;  /* mean over paths, which is the total of the scene's light, W */
-    bool complete;         /* as many photons as requested are stored */
-    bool cut;              /* not complete because of the deadline */
+    bool complete;         /* the requested number of photons is stored */
+    bool cut;              /* the time limit ended emission */
     bool borrowed;         /* `photons` is not owned (e.g. by a file) and read-only */
     const uint32_t *nodes; /* if borrowed: the photon at each node of their tree; NULL: not known */
 } photon_list;
@@ -142,7 +142,7 @@ struct emit_share;
 
 /* A photon_list whose photons are in device memory. */
 typedef struct photon_list_cuda {
-    device_buffer photons;   /* in the order (path, bounce) */
+    device_buffer photons;   /* ordered by (path, bounce) */
     device_buffer positions; /* vec3 each, from which the tree is built */
     uint64_t count, emitted, rays;
     uint64_t local_count; /* photons in this memory: all, unless the list is distributed */

@@ -51,7 +51,7 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
 /* Which photons to store, and where a path may end early because no further photon is needed. */
 typedef struct photon_filter {
     uint32_t kinds;    /* photons to store on surfaces: mask of the bits 1 << photon_kind */
-    uint32_t in_media; /* the same for photons scattered by media */
+    uint32_t in_media; /* photons to store in media: the same mask */
     /* maximum number of surfaces and scatterings in media of a path, up to 255 */
     uint32_t max_depth;
     /* maximum number of specular events less that of the others; 0: no limit */
@@ -219,8 +219,8 @@ KD_FN bool photon_path_scatter(const photon_filter *filter, const surface *at, b
 typedef enum photon_turn {
     PHOTON_ENDS,
     PHOTON_PASSES,            /* a cut-out: the ray continues */
-    PHOTON_SCATTERS,          /* at a surface */
-    PHOTON_SCATTERS_IN_VOLUME /* scattered in a medium at flying.ray.origin */
+    PHOTON_SCATTERS,          /* scatters at a surface */
+    PHOTON_SCATTERS_IN_VOLUME /* scatters in a medium, at flying.ray.origin */
 } photon_turn;
 
 /* Returns true if the path has reached its maximum depth. */

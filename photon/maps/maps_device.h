@@ -17,9 +17,9 @@ typedef struct photon_map_cuda {
     photon_emitter_cuda emitter;
     device_buffer ids, scratch;            /* the tree; scratch memory of builders */
     device_buffer index;                   /* photon_leaves.cuh */
-    device_buffer ordered, ordered_points; /* in tree order, if requested */
+    device_buffer ordered, ordered_points; /* photons in tree order, if requested */
     device_buffer irradiance;
-    float radius, scale; /* as in photon_map */
+    float radius, scale; /* see photon_map */
     bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
                          tree order */
     bool has_irradiance; /* `irradiance` is valid */

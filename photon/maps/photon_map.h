@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/* Where the emission of a list ends and what it is guided by, to suit an image
-   (render/photon_mapping/pilot.h). Zeroed: as if no image were known. */
+/* Limits and guides of the emission of a list, chosen for an image (render/photon_mapping/pilot.h).
+   Zeroed: emission does not depend on an image. */
 typedef struct photon_suit {
     uint64_t paths_max;                           /* photon_order.paths_max */
     bool faint;                                   /* photon_order.faint */
@@ -37,7 +37,7 @@ typedef struct photon_options {
     uint64_t caustics;       /* photons to store in the caustic map */
     uint64_t volume_photons; /* photons to store in the media map, if some medium scatters light */
     uint32_t max_depth;      /* surfaces that a photon may meet; at most 255 are followed */
-    uint32_t max_specular;   /* as in photon_filter */
+    uint32_t max_specular;   /* see photon_filter */
     uint32_t gather;         /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
     photon_kernel kernel;
@@ -53,7 +53,7 @@ typedef struct photon_options {
 } photon_options;
 
 typedef struct photon_map {
-    photon *photons;               /* in tree order */
+    photon *photons;               /* photons in tree order */
     irradiance_record *irradiance; /* record of each photon, in tree order; NULL: not computed */
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
@@ -67,7 +67,7 @@ typedef struct photon_map {
     uint64_t hash;        /* hash of the photons in the order (path, bounce) */
     float radius;         /* largest estimation radius, scene units */
     float scale;          /* flux_scale of the largest channel of any photon */
-    bool complete, cut;   /* as in photon_list */
+    bool complete, cut;   /* see photon_list */
     bool built;           /* the tree was built here, not read from a file */
 } photon_map;
 

@@ -47,7 +47,7 @@ struct together {
     vec3 centre;
     float spread;          /* largest distance of a member from the centre */
     float centre_distance; /* distance of this lane's surface from the centre */
-    bool joins;            /* this lane is a member */
+    bool joins;            /* this lane belongs to the packet */
 };
 
 __device__ __forceinline__ float warp_sum(float value) {

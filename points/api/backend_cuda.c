@@ -11,8 +11,8 @@ typedef struct device_call_request {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_self_query self_query; /* for POINTS_SELF */
-    point_boxes boxes;           /* for POINTS_BOXES, accessible to the device */
+    point_self_query self_query; /* argument of POINTS_SELF */
+    point_boxes boxes;           /* argument of POINTS_BOXES, readable by the device */
     uint64_t rows;               /* number of queries, boxes, or points of a self-query */
 } device_call_request;
 

@@ -47,7 +47,7 @@ typedef struct dynamic_ids {
     uint32_t *sorted; /* the ids in ascending order */
     /* bit set indexed by the low bits of an id: if the bit is 0, the id is not in the set */
     uint32_t *filter;
-    uint32_t *matched; /* for each id: whether some point has it */
+    uint32_t *matched; /* per id: 1 if a point has it */
     uint32_t count;
 } dynamic_ids;
 
@@ -88,7 +88,7 @@ KD_DEVICE_CALL(dynamic_pack, (void *to, const point_array *points, void *stream)
    radius. */
 typedef struct dynamic_rows {
     uint32_t *ids;
-    void *dist2; /* in the points' scalar */
+    void *dist2; /* squared distances, in the points' scalar */
     uint32_t *counts;
     const uint64_t *offsets;
 } dynamic_rows;

@@ -40,7 +40,7 @@ typedef struct points_layer {
 typedef struct points_dynamic {
     points_layer layers[LAYERS_MAX]; /* the first one is the tree itself */
     int count;
-    uint64_t next_id; /* for points inserted without an id */
+    uint64_t next_id; /* id of the next point inserted without one */
     bool named;       /* points are inserted with ids */
     uint64_t touched; /* number of points rebuilt by the last change */
     /* on a device: layers with at most this many points together are merged */

@@ -163,7 +163,7 @@ typedef struct marks {
     void *stream;
 } marks;
 
-static void *take(char *base, uint64_t *used, uint64_t bytes) {
+static void *take_scratch(char *base, uint64_t *used, uint64_t bytes) {
     char *taken = base ? base + *used : NULL;
     *used += (bytes + 255) / 256 * 256;
     return taken;
@@ -173,14 +173,14 @@ static void *take(char *base, uint64_t *used, uint64_t bytes) {
 static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) {
     uint64_t used = 0;
     const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
-    work->caller_ids = (uint32_t *)take(base, &used, ids_bytes);
-    work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
-    work->ids.matched = (uint32_t *)take(base, &used, ids_bytes);
-    work->ids.filter = (uint32_t *)take(base, &used, DYNAMIC_FILTER_BITS / 8);
-    work->device_result = (dynamic_found *)take(base, &used, sizeof *work->device_result);
+    work->caller_ids = (uint32_t *)take_scratch(base, &used, ids_bytes);
+    work->ids.sorted = (uint32_t *)take_scratch(base, &used, ids_bytes);
+    work->ids.matched = (uint32_t *)take_scratch(base, &used, ids_bytes);
+    work->ids.filter = (uint32_t *)take_scratch(base, &used, DYNAMIC_FILTER_BITS / 8);
+    work->device_result = (dynamic_found *)take_scratch(base, &used, sizeof *work->device_result);
     for (int l = 0; l < dynamic->count; ++l) {
         work->layers[l] = layer_of(&dynamic->layers[l]);
-        work->layers[l].hits = (uint32_t *)take(
+        work->layers[l].hits = (uint32_t *)take_scratch(
             base, &used, dynamic_words(work->layers[l].tree->tree.count) * sizeof(uint32_t));
     }
     return used;

@@ -32,7 +32,7 @@ static double dist2_of(const layer_rows *rows, point_scalar scalar, uint64_t at)
                                   : (double)((const float *)rows->dist2)[at];
 }
 
-static void put(const merging *work, uint64_t at, uint32_t id, double dist2) {
+static void write_neighbour(const merging *work, uint64_t at, uint32_t id, double dist2) {
     if (work->out.ids) work->out.ids[at] = id;
     if (!work->out.dist2) return;
     if (work->scalar == POINT_DOUBLE)
@@ -65,10 +65,11 @@ static void merge_row(const merging *work, uint64_t i) {
             min_dist2 = dist2;
         }
         if (minimum < 0) break;
-        put(work, begin + made, work->rows[minimum].ids[at[minimum]++], min_dist2);
+        write_neighbour(work, begin + made, work->rows[minimum].ids[at[minimum]++], min_dist2);
     }
     if (work->out.counts) work->out.counts[query] = (uint32_t)made;
-    for (; made < capacity; ++made) put(work, begin + made, KD_NO_POINT, (double)INFINITY);
+    for (; made < capacity; ++made)
+        write_neighbour(work, begin + made, KD_NO_POINT, (double)INFINITY);
 }
 
 static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -246,7 +247,7 @@ done:
     return status;
 }
 
-static kd_status within(const kd_points *tree, const points_search *search) {
+static kd_status search_within(const kd_points *tree, const points_search *search) {
     merging work = {.layers = tree->dynamic->count,
                     .offsets = search->out.offsets,
                     .scalar = tree->tree.scalar,
@@ -266,7 +267,7 @@ kd_status points_dynamic_query(const kd_points *tree, const points_search *searc
     if (tree->dynamic->count == 1) return points_query_one(tree, search, NULL);
     return search->kind == POINTS_NEAREST ? nearest(tree, search)
            : search->kind == POINTS_COUNT ? count_all(tree, search)
-                                          : within(tree, search);
+                                          : search_within(tree, search);
 }
 
 kd_status points_dynamic_targets(const kd_points *tree, const kd_points_query *query,

@@ -29,8 +29,8 @@ static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
 typedef struct removal {
     const uint32_t *sorted; /* ids to remove, in ascending order */
     uint64_t count;
-    uint8_t *matched; /* for each of these: some point has it */
-    uint8_t *hits;    /* for each point of a layer: to be removed */
+    uint8_t *matched; /* per id: 1 if a point has it */
+    uint8_t *hits;    /* per point of a layer: 1 if it is removed */
     const points_layer *layer;
 } removal;
 

@@ -18,11 +18,11 @@ typedef struct points_spread {
     uint64_t count, first; /* number of points in all; id of the first one */
     bool distributed;      /* no device has all points */
     bool shared;           /* the parts belong to several processes */
-    bool wide;             /* its ids take 64 bits */
+    bool wide;             /* ids have 64 bits */
 } points_spread;
 
 struct kd_points {
-    pointtree tree; /* without arrays if on a CUDA device or `lean` */
+    pointtree tree; /* no arrays on a CUDA device or if `lean` */
     leafindex index;
     /* 1: coordinates and ids are stored in `index` only, not in `tree`. Only points_lend and the
        functions that build trees depend on this */
@@ -35,7 +35,7 @@ struct kd_points {
     struct points_cuda *cuda;
     /* a distributed tree, instead of all fields above but `renamed`; else NULL */
     struct points_parts *parts;
-    points_spread spread;           /* of `parts`; else zeros */
+    points_spread spread;           /* distribution of `parts`; else zeroed */
     struct points_dynamic *dynamic; /* layers, once points were inserted or removed (dynamic.h);
                                        else NULL */
     kd_points_options options;
@@ -82,7 +82,7 @@ kd_status points_finish(kd_points *points);
 
 typedef struct points_distribution {
     kd_status (*build)(kd_points *out, const kd_point_array *points,
-                       const kd_points_options *options); /* as points_build */
+                       const kd_points_options *options); /* see points_build */
     void (*close)(kd_points *tree);
     uint64_t (*bytes)(const kd_points *tree);
     void (*describe)(const kd_points *tree, kd_points_info *info);

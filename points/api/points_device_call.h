@@ -16,7 +16,7 @@ typedef struct points_call {
     void *stream;
     int32_t previous; /* device to restore at the end */
     point_query_cuda query;
-    point_metric metric; /* which `query` may refer to */
+    point_metric metric; /* metric that `query` may point to */
     point_array radii;   /* radii to validate; none if count is 0 */
     char *staging;       /* begins with a points_bad, the invalid queries found */
     uint64_t staged;     /* bytes used in `staging` */

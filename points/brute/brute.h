@@ -24,7 +24,7 @@ typedef struct brute_points {
     void *tiles;      /* coordinates */
     float *rough;     /* (coordinates - middle) * scale */
     float *halves;    /* half the squared length of each rough point, less the error of bounds */
-    double *middle;   /* per axis */
+    double *middle;   /* centre of the points, per axis */
     double scale;     /* a power of two */
     double tolerance; /* relative error of bounds */
     uint32_t count, dims;
@@ -60,7 +60,7 @@ typedef enum brute_kind { BRUTE_NEAREST, BRUTE_COUNT, BRUTE_FILL, BRUTE_VISIT } 
 typedef struct brute_row {
     neighbour_nd *list;
     uint64_t count, capacity;
-    double bound;   /* in the units of dist2 */
+    double bound;   /* search bound, in units of dist2 */
     uint32_t self;  /* a point that is not a result; KD_NONE: none */
     const void *at; /* the query, in the scalar of the points */
 } brute_row;

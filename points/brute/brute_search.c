@@ -44,7 +44,7 @@ static uint32_t name_of(const brute_request *request, uint32_t id) {
     return request->renamed && id != KD_NONE ? request->renamed[id] : id;
 }
 
-static void put(const search_work *work, uint64_t to, neighbour_nd item) {
+static void write_neighbour(const search_work *work, uint64_t to, neighbour_nd item) {
     const brute_request *request = work->request;
     if (request->ids) request->ids[to] = name_of(request, item.id);
     if (request->dist2 && work->points->scalar == POINT_DOUBLE)
@@ -75,13 +75,13 @@ static void row_finish(search_work *work, brute_row *row, uint64_t query) {
             return;
         }
         neighbour_nd_sort(row->list, (uint32_t)row->count);
-        for (uint64_t i = 0; i < row->count; ++i) put(work, begin + i, row->list[i]);
+        for (uint64_t i = 0; i < row->count; ++i) write_neighbour(work, begin + i, row->list[i]);
         return;
     }
     neighbour_nd_finish(row->list, (uint32_t)row->count, work->k);
     for (uint64_t i = 0; i < k; ++i) {
         const neighbour_nd none = {(double)INFINITY, KD_NONE, 0};
-        put(work, query * k + i, i < row->count ? row->list[i] : none);
+        write_neighbour(work, query * k + i, i < row->count ? row->list[i] : none);
     }
     if (request->counts) request->counts[query] = (uint32_t)row->count;
 }

@@ -9,7 +9,7 @@
 
 /* Checks the points and converts them. */
 static kd_status cloud_take(point_array *out, const kd_point_array *points, uint32_t dims_max) {
-    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` is NULL");
+    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` must not be NULL");
     KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= dims_max, KD_ERROR_USAGE,
                "the points have %u axes; expected 1 to %u", points->dims, dims_max);
     KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
@@ -71,7 +71,8 @@ kd_status kd_clouds_normals(const kd_point_array *points, const kd_point_array *
     KD_REQUIRE(cloud.scalar == at.scalar, KD_ERROR_USAGE,
                "points and queries must have the same `scalar`");
     KD_REQUIRE(k >= 1, KD_ERROR_INPUT, "`k` is 0; expected at least 1");
-    KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE, "`ids` or `normals` is NULL");
+    KD_REQUIRE((ids && normals) || !at.count, KD_ERROR_USAGE,
+               "`ids` and `normals` must not be NULL");
     return cloud_normals(&cloud, &at, ids, k, toward, normals);
 }
 
@@ -95,14 +96,16 @@ kd_status kd_clouds_density(const kd_point_array *points, const double *weights,
     KD_TRY(cloud_take(&at, queries, DENSITY_DIMS_MAX));
     KD_REQUIRE(cloud.dims == at.dims, KD_ERROR_USAGE, "the points have %u axes, the queries %u",
                cloud.dims, at.dims);
-    KD_REQUIRE(cloud.count <= INT32_MAX, KD_ERROR_USAGE, "more than 2^31 - 1 points");
+    KD_REQUIRE(cloud.count <= INT32_MAX, KD_ERROR_USAGE,
+               "`count` is %llu; supported: at most 2^31 - 1 points",
+               (unsigned long long)cloud.count);
     KD_REQUIRE((int)kernel >= 0 && kernel <= KD_DENSITY_COSINE, KD_ERROR_USAGE,
                "`kernel` is %d; expected 0 to %d", (int)kernel, (int)KD_DENSITY_COSINE);
     KD_REQUIRE(bandwidth >= DBL_MIN && bandwidth <= DBL_MAX, KD_ERROR_INPUT,
                "`bandwidth` is %g; expected a normal number above 0", bandwidth);
     KD_REQUIRE(atol >= 0 && rtol >= 0, KD_ERROR_INPUT,
                "`atol` is %g and `rtol` %g; expected 0 or more", atol, rtol);
-    KD_REQUIRE(log_sums || !at.count, KD_ERROR_USAGE, "`log_sums` is NULL");
+    KD_REQUIRE(log_sums || !at.count, KD_ERROR_USAGE, "`log_sums` must not be NULL");
     for (uint64_t i = 0; weights && i < cloud.count; ++i)
         KD_REQUIRE(weights[i] >= 0 && weights[i] <= DBL_MAX, KD_ERROR_INPUT,
                    "weight %llu is %g; expected a finite number, 0 or more", (unsigned long long)i,

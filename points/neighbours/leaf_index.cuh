@@ -120,7 +120,7 @@ struct point_queries {
     static constexpr bool SELF = false;
     const float *points;
     int stride;
-    const float *radii; /* or NULL */
+    const float *radii; /* radius per query; may be NULL */
     float max_radius;
     /* permutation in which queries are processed; NULL: their own order */
     const uint32_t *order;

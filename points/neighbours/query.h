@@ -14,7 +14,7 @@ typedef struct point_target {
 typedef struct point_queries {
     point_array points;  /* dims and scalar of the tree */
     const void *radii;   /* one per query, in the tree's scalar; or NULL */
-    double max_radius;   /* for all queries; INFINITY: no limit */
+    double max_radius;   /* limit for all queries; INFINITY: none */
     const void *bounds2; /* per query an upper bound on dist2, in the tree's scalar; or NULL */
     bool sort;           /* process along a space-filling curve */
     const point_metric *metric; /* NULL: Euclidean */

@@ -73,17 +73,17 @@ typedef enum point_query_method {
 } point_query_method;
 
 typedef struct point_query_cuda {
-    const point_index_cuda *index; /* in host memory */
+    const point_index_cuda *index; /* struct in host memory */
     point_array points;            /* dims and scalar of the tree */
     const void *radii;             /* one per query, in the tree's scalar; or NULL */
-    double max_radius;             /* for all queries; INFINITY: no limit */
+    double max_radius;             /* limit for all queries; INFINITY: none */
     /* in host memory; NULL: Euclidean. Other metrics are supported by walks only */
     const point_metric *metric;
     /* per query an upper bound on dist2, with stride `bounds_stride` floats; or NULL. For the
        nearest of three floats; walks ignore it */
     const float *bounds2;
     uint32_t bounds_stride;
-    uint32_t k;        /* for the nearest */
+    uint32_t k;        /* neighbours per query */
     uint32_t kernel_k; /* use the kernel for this many, at least k; 0: for k */
     /* adjacent queries in the array are close in space: sort only if needed */
     bool coherent;

@@ -33,7 +33,7 @@ __device__ inline double bound_of(const METRIC &metric, point_scalar scalar, dou
 
 struct point_queries {
     point_array points;
-    const void *radii; /* or NULL */
+    const void *radii; /* radius per query; may be NULL */
     double max_radius;
 };
 

@@ -58,7 +58,7 @@ __device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many)
 /* This lane's box of a group. */
 struct lane_box {
     int order;          /* INT_MAX: no box */
-    point_range points; /* of a leaf */
+    point_range points; /* points of a leaf */
 };
 
 __device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32_t group,

@@ -27,7 +27,7 @@ template <int HEIGHT> struct bottom_shared {
     static constexpr int BINS = 2 * SLOTS;
     alignas(16) uint16_t list[3][SLOTS]; /* points in the order of each axis */
     union {
-        float coordinate[SLOTS]; /* while sorting */
+        float coordinate[SLOTS]; /* coordinates, while sorting */
         uint16_t placed[SLOTS];  /* the pivots, in order */
     };
     union {

@@ -31,13 +31,13 @@ enum {
 /* A sub-tree whose points begin at `begin` in one of the two buffers. */
 typedef struct select_range {
     uint32_t node, begin;
-    bool flipped; /* in the second buffer */
+    bool flipped; /* result is in the second buffer */
 } select_range;
 
 typedef struct select_work {
     pointtree *out;
     const point_array *points;
-    point_places places; /* for doubles */
+    point_places places; /* ranks of double coordinates */
     bool uses_places;
     /* keys of floats, and of doubles if too many of these have equal places */
     point_keys keys;

@@ -47,7 +47,7 @@ struct plan {
     /* less, found, filled and axis of node_count nodes; initially 0 */
     uint32_t *counters;
     bool paired;
-    point_build_stages *stages; /* or NULL */
+    point_build_stages *stages; /* stage times; may be NULL */
     uint32_t group;             /* levels per group; 0: no groups */
     uint32_t refined;
     float sigmas;

@@ -79,7 +79,7 @@ COLUMN_FN void fill(uint32_t dims, select_work *work, int64_t begin, int64_t end
     }
 }
 
-/* Its short loops are compiled once per number of dimensions. */
+/* Dispatches on the number of dimensions, so that short loops are compiled for each. */
 static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     select_work *work = (select_work *)context;

@@ -128,10 +128,10 @@ def dbscan(x: Any, eps: float, min_samples: int = 5, *, device: str = "auto") ->
     Notes
     -----
     On the CPU points in up to four dimensions are sorted into cells in which all points are within
-    eps of each other, so dense data cost no list of neighbours. Where cells do not pay (more
+    eps of each other, so dense data need no lists of neighbours. Where cells are slower (more
     dimensions, few points per cell in four, `eps` tiny in proportion to the extent), and on a
-    device, the neighbours of 65,536 points are listed at a time. Labels and memory, linear in n
-    apart from these lists, do not depend on it.
+    device, the neighbours of 65,536 points are listed at a time. The labels are the same; memory is
+    linear in n apart from these lists.
 
     Examples
     --------

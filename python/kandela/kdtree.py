@@ -99,8 +99,8 @@ class KDTree:
     are copied. Results are as exact, and ordered as in fewer dimensions.
 
     A float32 tree without a box answers float32 queries, and those between two float32 trees, in
-    float32; all other queries, such as lists, are answered in float64. A float32 tree builds a second tree of its points in float64 for
-    the first of these.
+    float32. All other queries, such as lists, are answered in float64; for the first of them a
+    float32 tree builds a second tree of its points in float64.
 
     Queries that are arrays of PyTorch, CuPy or JAX return arrays of that framework on the same
     device, with int64 indices. `query` with p = 2 and without a box runs on the device; everything

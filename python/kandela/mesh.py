@@ -483,7 +483,7 @@ class TriangleMesh:
 
     @property
     def is_closed(self) -> bool:
-        """Whether each edge belongs to two faces that run along it in opposite directions.
+        """True if each edge belongs to two faces that run along it in opposite directions.
 
         Vertices at the same position count as one.
         """

@@ -59,7 +59,7 @@ def id_array(ids: Any, count: Any = None) -> Any:
     TypeError
         If `ids` are not integers.
     ValueError
-        If there are more or less than `count`, or one is out of range.
+        If there are more or fewer than `count`, or one is out of range.
     """
     ids = np.asarray(framework(ids).host(ids))
     if ids.size and ids.dtype.kind not in "iu":

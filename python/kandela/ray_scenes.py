@@ -249,7 +249,7 @@ class RayScene:
         transforms : array_like, (3, 4), (4, 4), (n, 3, 4) or (n, 4, 4), optional
             From the mesh's to world space; None: the identity.
         mask : int or array_like of int, (n,), optional
-            A ray sees an instance if the bits of their masks have one in common. 0: unseen.
+            A ray sees an instance if their masks have a bit in common. 0: no ray sees it.
         world : int or array_like of int, (n,), optional
             The world of each instance, or EVERY_WORLD.
 
@@ -371,6 +371,11 @@ class RayScene:
             If the transform of an instance is not finite or not invertible.
         UsageError
             If the meshes are on different devices.
+
+        Notes
+        -----
+        If it fails or is interrupted, geometries and instances are kept, but queries raise UsageError
+        until a call succeeds.
 
         Examples
         --------

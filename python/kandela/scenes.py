@@ -64,8 +64,8 @@ class Scene:
     counts : dict
         Number of triangles, materials and lights.
     origin : tuple of 3 float
-        What was subtracted from all positions of a scene far from (0, 0, 0), for precision; zeros
-        for other scenes. Photons are in the coordinates of the scene's files.
+        Offset that was subtracted from all positions of a scene far from (0, 0, 0), for precision;
+        zeros for other scenes. Photons are in the coordinates of the scene's files.
     """
 
     def __init__(self, held: Any, options: Any, source: Any) -> None:

@@ -47,9 +47,10 @@ kd_status traced_paths_open(traced_paths *out, const frame *frame, int set) {
     const light_numbers counts = light_source_count(&source, frame->device_frame != NULL);
     photon_order orders[PHOTON_LISTS];
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(counts.paths[set] > 0, KD_ERROR_USAGE, "there are no light paths of this map");
+    KD_REQUIRE(counts.paths[set] > 0, KD_ERROR_USAGE,
+               "the rendering has no light paths for this map");
     KD_REQUIRE(!frame->options->photon_map, KD_ERROR_USAGE,
-               "the light paths of a photon map file are not known");
+               "a photon map file contains no light paths");
     out->scene = frame->scene;
     out->count = counts.paths[set];
     out->vcm = source.vcm;

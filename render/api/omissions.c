@@ -15,9 +15,9 @@ static const double cut_share = 0.005; /* fraction of the emitted power that is 
 
 /* Fraction of the diffusely reflected light that a small light receives, seen from far. */
 static const double small_share = 0.03;
-/* The same of lamps so small that even weak mirrors, such as polish, cast noisy light. */
+/* Below this fraction, even weak mirrors, such as polish, cast noisy light. */
 static const double tiny_share = 0.005;
-/* The same of lamps so large that paths find the light which lenses cast by chance. */
+/* Above this fraction, paths find by chance the light that glass and mirrors cast. */
 static const double broad_share = 0.15;
 
 /* Returns true if a part of the light that meets the material is reflected or refracted in a single
@@ -163,7 +163,7 @@ static bool lamp_reaches(const scene_view *scene, const light *lamp, vec3 eye) {
 
 /* Warns of lamps, all emissive triangles of a material, that face away from everything. */
 static kd_status report_lamps(const scene_view *scene, vec3 eye) {
-    uint8_t *reaches = NULL; /* per material */
+    uint8_t *reaches = NULL; /* one flag per material */
     const light *lost = NULL;
     if (scene->fog < scene->medium_count) return KD_OK; /* it lights the fog */
     KD_TRY(KD_RESERVE_ZEROED(reaches, scene->material_count));

@@ -254,9 +254,9 @@ static kd_status size_pools(kd_render_options *options, frame *frame, const scen
 
 /* Builds the trees, prepares the integrator and takes the samples. `options`: those of the frame.
    KD_INTERRUPTED is a normal result. */
-static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
-                       film *film, render_saving *saving, const scene *scene,
-                       kd_render_options *options) {
+static kd_status render_frame(render_result *out, render_trees *trees, scene_view *view,
+                              frame *frame, film *film, render_saving *saving, const scene *scene,
+                              kd_render_options *options) {
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
@@ -300,13 +300,12 @@ static kd_status finish(render_saving *saving, const frame *frame, const film *f
     return omissions_report_cut(frame, crop);
 }
 
-static void aim(frame *frame, const scene *scene) {
+static void set_cameras(frame *frame, const scene *scene) {
     frame->view = scene_camera(scene);
     frame->view_end = scene_camera_end(scene);
     frame->moves = scene_camera_moves(scene);
-    const kd_render_options *options = frame->options;
-    if (!scene_camera_is_default(scene) || !look_fits_camera(scene, options)) return;
-    look_camera(&frame->view, scene, (float)options->width / (float)options->height);
+    if (!scene_camera_is_default(scene) || !look_fits_camera(scene, frame->options)) return;
+    look_camera(&frame->view, scene, (float)frame->options->width / (float)frame->options->height);
     frame->view_end = frame->view;
 }
 
@@ -360,7 +359,7 @@ static void count_parts(render_result *out, const scene_view *view) {
     out->light_node_count = view->light_tree.node_count;
 }
 
-/* Sets what of the result is known before rendering. */
+/* Sets the fields of the result that are known before rendering. */
 static kd_status begin(render_result *out, const device *device, const scene *scene,
                        const kd_render_options *options, scene_view *view) {
     out->device_used = *device;
@@ -369,6 +368,7 @@ static kd_status begin(render_result *out, const device *device, const scene *sc
     IMAGE_FINISH_TAKE(&out->finish, options);
     KD_TRY(image_finish_check(&out->finish));
     count_parts(out, view);
+    scene_report_default_light(scene);
     return KD_OK;
 }
 
@@ -411,7 +411,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     frame_cuda device_frame = {.pixels = NULL};
     film negative = {.pixels = NULL};
     kd_status status = KD_OK;
-    aim(&frame, scene);
+    set_cameras(&frame, scene);
     KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
@@ -422,7 +422,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(check_distributed(&frame));
     if (!frame.comm || frame.comm->rank == 0)
         KD_TRY_GOTO(omissions_report(&view, frame.integrator, frame.view.eye));
-    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
+    status = render_frame(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
     note_form(out, &frame, keeping->kept ? &keeping->kept->trees : &trees);
     if (is_dropped(keeping, status))
         status = KD_INTERRUPTED;

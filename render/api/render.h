@@ -16,19 +16,19 @@ typedef struct render_result {
     image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
     device device_used;
     char tree_builder[32];
-    char tree_form[16]; /* that rays traverse, as kd_triangles_info.form */
+    char tree_form[16]; /* see kd_triangles_info.form */
     tritree_statistics tree;
     uint64_t tree_hash;
     frame_statistics frame;
     /* per pixel; fewer than requested after a time limit or an interruption */
     int32_t samples_done;
     uint32_t triangle_count, material_count, light_count;
-    uint32_t light_node_count; /* of the tree of lights; 0: none */
+    uint32_t light_node_count; /* nodes of the tree of lights; 0: no tree */
     uint64_t image_hash;
     float mean_radiance[3];
-    image_background background; /* for 8-bit files */
-    image_finish finish;         /* for 8-bit files */
-    camera view;                 /* that was used, at the beginning of the exposure */
+    image_background background; /* background of 8-bit files */
+    image_finish finish;         /* finish of 8-bit files */
+    camera view;                 /* camera at the beginning of the exposure */
     double error;                /* film_error of the image */
     bool on_target;              /* options->target_error was reached */
     bool maps_cut;               /* the time limit left fewer photons than requested */
@@ -71,7 +71,7 @@ typedef struct render_watch {
     void *context;
 } render_watch;
 
-/* What to save of a rendering that may be interrupted, and how to resume it. */
+/* Saved states of a rendering that may be interrupted and resumed. */
 typedef struct render_keeping {
     const char *state;    /* state file, written at the end and between; NULL: none */
     bool state_if_cut;    /* omit the final state if the rendering is complete, unless the file was
@@ -127,8 +127,7 @@ kd_status render_on_devices(render_result *out, const scene *scene,
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 
-/* What to do with the instances of a scene: copies take more memory, but rays traverse them
-   faster. */
+/* Treatment of the instances of a scene: copies take more memory, but rays traverse them faster. */
 typedef enum render_instancing {
     RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the
                             integrator does not support instances */

@@ -50,6 +50,7 @@ kd_status photons_emit(photon_file *out, scene *scene, const kd_render_options *
     strcpy(method.integrator, "photon");
     KD_TRY(render_resolve_instances(scene, &method, 0, RENDER_INSTANCING_AUTO));
     scene_view view = scene_get_view(scene);
+    scene_report_default_light(scene);
     tritree tree;
     memset(&tree, 0, sizeof tree);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,

@@ -25,7 +25,7 @@ void render_trees_close(render_trees *owned); /* `owned` may be zeroed */
    what they were built of, and where. */
 typedef struct render_kept {
     render_trees trees;
-    instance_view instances; /* with its trees */
+    instance_view instances; /* instances and their trees */
     char builder[32], requested[32];
     bool on_device;
     tritree_options options;

@@ -144,7 +144,7 @@ static void add_light(cJSON *root, const render_result *result) {
                           cJSON_CreateFloatArray(result->mean_radiance, 3));
 }
 
-/* What each rank did, and the fraction of the time that it was idle. */
+/* Work of each rank, and the fraction of the time that it was idle. */
 static void add_ranks(cJSON *root, const render_result *result) {
     if (!result->ranks) return;
     cJSON *list = cJSON_AddArrayToObject(root, "ranks");
@@ -162,7 +162,7 @@ static void add_ranks(cJSON *root, const render_result *result) {
     }
 }
 
-/* How photons were assigned to ranks, and the figures that decided it. */
+/* Distribution of photons over ranks, and the figures that decided it. */
 static void add_choice(cJSON *root, const maps_choice *choice) {
     if (!choice || choice->rank_count < 2) return;
     cJSON *to = cJSON_AddObjectToObject(root, "rank_maps");

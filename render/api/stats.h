@@ -14,7 +14,7 @@ typedef struct stats_input {
     const job_control *job;    /* source of the stage times */
     double total_seconds;      /* since the start of the program */
     const char *outcome;       /* "complete", "target error", "time limit", "interrupted" */
-    const maps_choice *choice; /* how photons were assigned to ranks; NULL: a single process */
+    const maps_choice *choice; /* distribution of photons; NULL: one process */
 } stats_input;
 
 /* Writes to a temporary file, then renames it. Returns KD_ERROR_RUNTIME on failure. */

@@ -85,22 +85,22 @@ void display_close(display *owned) {
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* Appends bytes to the packet; *used is its size so far. */
-static void put(display *display, size_t *used, const void *bytes, size_t count) {
+static void append(display *display, size_t *used, const void *bytes, size_t count) {
     assert(*used + count <= PACKET_BYTES);
     memcpy(display->packet + *used, bytes, count);
     *used += count;
 }
 
 static void put_number(display *display, size_t *used, int32_t value) {
-    put(display, used, &value, sizeof value);
+    append(display, used, &value, sizeof value);
 }
 
 static size_t packet_begin(display *display, uint8_t what) {
     size_t used = sizeof(uint32_t); /* packet_send fills in the length */
     const uint8_t front = 0;
-    put(display, &used, &what, sizeof what);
-    if (what != PACKET_CLOSE) put(display, &used, &front, sizeof front);
-    put(display, &used, display->title, strlen(display->title) + 1);
+    append(display, &used, &what, sizeof what);
+    if (what != PACKET_CLOSE) append(display, &used, &front, sizeof front);
+    append(display, &used, display->title, strlen(display->title) + 1);
     return used;
 }
 
@@ -119,7 +119,7 @@ static bool create_picture(display *display, const film *film) {
     put_number(display, &used, film->width);
     put_number(display, &used, film->height);
     put_number(display, &used, CHANNELS);
-    put(display, &used, channel_names, sizeof channel_names);
+    append(display, &used, channel_names, sizeof channel_names);
     return packet_send(display, used);
 }
 
@@ -134,14 +134,14 @@ static bool send_tile(display *display, const film *film, int32_t x0, int32_t y0
     const int32_t height = film->height - y0 < DISPLAY_TILE ? film->height - y0 : DISPLAY_TILE;
     size_t used = packet_begin(display, PACKET_UPDATE);
     put_number(display, &used, CHANNELS);
-    put(display, &used, channel_names, sizeof channel_names);
+    append(display, &used, channel_names, sizeof channel_names);
     const int32_t place[4] = {x0, y0, width, height};
-    put(display, &used, place, sizeof place);
+    append(display, &used, place, sizeof place);
     for (int c = 0; c < CHANNELS; ++c)
         for (int32_t y = y0; y < y0 + height; ++y)
             for (int32_t x = x0; x < x0 + width; ++x) {
                 const float value = channel_mean(film->pixels + (int64_t)y * film->width + x, c);
-                put(display, &used, &value, sizeof value);
+                append(display, &used, &value, sizeof value);
             }
     return packet_send(display, used);
 }

@@ -13,7 +13,7 @@ extern "C" {
 typedef struct film {
     int32_t x0, y0, width, height; /* the crop of the full image that the film holds */
     film_pixel *pixels;
-    bool resumed; /* it holds samples of an earlier run, or of an earlier call of frame_run */
+    bool resumed; /* holds samples of an earlier run or call of frame_run */
 } film;
 
 kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */

@@ -34,7 +34,7 @@ typedef struct error_work {
     uint32_t least;  /* samples of a pixel */
     double *lengths; /* lengths of the pixels' means */
     double *rows;    /* sum of a row's lengths */
-    row_sums *sums;  /* per row */
+    row_sums *sums;  /* sums of each row */
     double floor;    /* squared */
 } error_work;
 

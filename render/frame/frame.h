@@ -103,7 +103,7 @@ bool frame_is_waited_for(const frame *frame, uint32_t begin);
 
 /* Samples [begin, begin + count) of all pixels. */
 typedef struct frame_pass {
-    uint32_t samples; /* per pixel, of the whole frame */
+    uint32_t samples; /* samples per pixel of the whole frame */
     uint32_t begin, count;
     uint32_t batch; /* batch of the current maps; UINT32_MAX: none */
 } frame_pass;

@@ -104,7 +104,7 @@ enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 /* Light that a method cannot show. Caustics: light that a mirror or smooth glass casts on another
    surface. */
 enum {
-    OMITS_POINT_CAUSTICS = 1, /* those of point, spot and directional lights */
+    OMITS_POINT_CAUSTICS = 1, /* caustics of point, spot and directional lights */
     OMITS_ALL_CAUSTICS = 2,
     OMITS_SPECULAR = 4, /* mirrors and smooth glass before the camera */
     OMITS_SKY = 8,      /* the environment before the camera */

@@ -57,7 +57,7 @@ struct path_waves {
     float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and
                             slot, throughput and weight, medium */
     uint8_t *blocked;
-    float4 *radiance;  /* per slot */
+    float4 *radiance;  /* radiance of each slot */
     float4 *first;     /* 2 per slot: depth, normal; albedo, alpha */
     uint32_t across;   /* tiles per row */
     uint32_t tiled;    /* number of pixels of all tiles */

@@ -110,7 +110,7 @@ typedef struct pixel_view {
     uint64_t seed;
 } pixel_view;
 
-/* Which sample of which pixel. */
+/* A sample of a pixel. */
 typedef struct pixel_request {
     int32_t x, y;
     uint32_t sample;

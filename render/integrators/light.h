@@ -24,7 +24,7 @@ typedef struct light_eye {
     camera view;
     int32_t width, height;
     int32_t max_depth;    /* maximum number of surfaces between light and camera */
-    int32_t max_specular; /* as in path_options */
+    int32_t max_specular; /* see path_options */
     bool cutouts;
 } light_eye;
 
@@ -187,9 +187,9 @@ typedef struct light_state {
     path_options straight; /* paths from the camera that see light sources directly */
     int64_t *sums;         /* 3 per pixel, in units; on the device if the frame is rendered there */
     float unit;            /* radiance of a fixed-point unit, W/(sr m^2) */
-    uint32_t paths;        /* per pass */
+    uint32_t paths;        /* light paths per pass */
     uint32_t first, share; /* the part of the pass's paths that this rank traces */
-    light_counts counts;   /* not yet added to the statistics */
+    light_counts counts;   /* counts not yet added to the statistics */
     light_counts *device_counts; /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 

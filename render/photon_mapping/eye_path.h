@@ -30,7 +30,7 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline.
+/* Execution of photon map lookups.
      LOOKUP_INLINE    lookups in media and in final gather run inline, and so do lookups at
                       surfaces that the camera sees, unless photon_view.later has a list
      LOOKUP_DEFERRED  on devices: surfaces are only recorded in photon_view.later, for a batched

@@ -10,7 +10,7 @@ enum { KEPT_MAPS, KEPT_TRIAL, KEPT_SLOTS }; /* those of the picture; those of th
 
 typedef struct kept_slot {
     photon_maps maps;       /* zeroed while they are in use */
-    photon_options options; /* that the maps were made by */
+    photon_options options; /* options that the maps were made with */
     uint64_t scene;         /* identity of the scene, its lights and the look */
     bool full;
 } kept_slot;

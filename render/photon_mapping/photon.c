@@ -24,7 +24,7 @@ typedef struct photon_state {
     photon_options options;     /* options of one batch */
     photon_maps maps;           /* maps of the current batch */
     photon_options made;        /* options that made them */
-    bool taken;                 /* from those that are kept, before `pilot_run` */
+    bool taken;                 /* set if kept maps were reused before `pilot_run` */
     photon_cuda device_photons; /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;

@@ -51,7 +51,7 @@ typedef struct maps_ahead {
     photon_options options; /* options of the pass for which the maps are built */
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
-    bool ordered;     /* as for photon_cuda_make_maps */
+    bool ordered;     /* see photon_cuda_make_maps */
     async_task *task; /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;

@@ -8,9 +8,9 @@
 enum { CLEAR_SKY_WIDTH = 2048, CLEAR_SKY_HEIGHT = 1024 };
 
 typedef struct clear_sky_model {
-    double perez[3][5], zenith[3]; /* for Y (kcd/m^2), x and y */
+    double perez[3][5], zenith[3]; /* coefficients of Y (kcd/m^2), x and y */
     double sun[3];                 /* unit vector towards the sun */
-    double sun_irradiance[3];      /* on a plane perpendicular to the beam, Rec. 709, W/m^2 */
+    double sun_irradiance[3];      /* on a plane normal to the beam, Rec. 709, W/m^2 */
 } clear_sky_model;
 
 void clear_sky_open(clear_sky_model *out, const clear_sky *sky);

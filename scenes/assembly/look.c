@@ -118,9 +118,9 @@ static vec3 studio_radiance(vec3 direction, float lowest) {
 typedef struct surroundings {
     float *texels;
     int32_t width, height;
-    vec3 axes[3];     /* of the light */
+    vec3 axes[3];     /* axes of the light */
     vec3 ground;      /* irradiance of a horizontal plane */
-    vec3 sun;         /* in these axes */
+    vec3 sun;         /* direction to the sun, in these axes */
     float sun_weight; /* in the sampling tables; 0: there is no sun, but soft boxes */
 } surroundings;
 

@@ -14,9 +14,9 @@ typedef enum look_kind {
 /* The parts of a scene_view that a look replaces. The struct owns its arrays. */
 typedef struct scene_look {
     look_kind kind;          /* never LOOK_AUTO */
-    bool chosen;             /* by `options`, not by LOOK_AUTO */
+    bool chosen;             /* set by the user, not by LOOK_AUTO */
     bool exposed;            /* 8-bit pictures need no exposure */
-    uint32_t triangle_count; /* of the view without the ground */
+    uint32_t triangle_count; /* triangles without the ground */
     material *materials;
     principled *layers;
     texture_view *textures;

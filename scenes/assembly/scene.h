@@ -86,6 +86,8 @@ void scene_view_from(const scene *scene, int side, float aspect, camera *view);
 bool scene_camera_is_default(const scene *scene);
 /* Returns true if nothing lights the scene but the default sky. */
 bool scene_is_unlit(const scene *scene);
+/* Logs a line if scene_is_unlit; for what depends on light. */
+void scene_report_default_light(const scene *scene);
 /* Returns true for a mesh file without lights. */
 bool scene_is_bare(const scene *scene);
 /* The direction that is up, along an axis: +y, or +z in formats for CAD and printing (STL, 3MF) and

@@ -118,7 +118,7 @@ typedef struct outlook {
     int near;    /* fronts well within the scene's box */
 } outlook;
 
-/* How far a ray from inside goes to the sides of the box. */
+/* Returns the distance from a point inside to the sides of the box. */
 static float to_box(box3 box, vec3 place, vec3 direction) {
     float length = INFINITY;
     for (int i = 0; i < 3; ++i) {

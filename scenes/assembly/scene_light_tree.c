@@ -31,7 +31,7 @@ typedef struct light_group {
 } light_group;
 
 typedef struct light_range {
-    uint32_t begin, end; /* in `order` */
+    uint32_t begin, end; /* range in `order` */
     double cost;
 } light_range;
 

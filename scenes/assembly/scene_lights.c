@@ -222,10 +222,14 @@ static kd_status add_described_sky(scene *scene, const scene_draft *draft) {
     return KD_OK;
 }
 
+void scene_report_default_light(const scene *scene) {
+    if (scene->unlit)
+        log_message(LOG_INFO, "the scene has no light%s; a default light is used",
+                    scene->light_count > 1 ? " except surfaces that glow" : "");
+}
+
 static kd_status add_default_light(scene *scene) {
     vec3 mean = vec3_all(1);
-    log_message(LOG_INFO, "the scene has no light%s; light is added",
-                scene->light_count ? " except surfaces that glow" : "");
     KD_TRY(scene_add_default_sky(scene));
     KD_TRY(scene_build_sky_tables(scene, &mean));
     KD_TRY(add_sky(scene, vec3_all(1), mean));

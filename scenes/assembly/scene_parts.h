@@ -39,10 +39,10 @@ enum { TEXTURE_BASE, TEXTURE_GAIN, TEXTURE_MAXIMUM, TEXTURE_LINEAR };
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    float factor[4];  /* as in texture_request */
+    float factor[4];  /* see texture_request */
     uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; NULL: see `floats` */
     float *floats;    /* owned; 3 per texel; NULL if `bytes` is set */
-    uint32_t samples; /* per texel of `bytes` */
+    uint32_t samples; /* samples per texel of `bytes` */
     bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
     bool borrowed;      /* the texels belong to the store's lender */
@@ -75,7 +75,7 @@ typedef struct texture_store {
 typedef struct texture_request {
     const char *path;
     texture_role role;
-    vec2 scale, offset, shear; /* as in texture_view */
+    vec2 scale, offset, shear; /* see texture_view */
     uint32_t wraps;            /* texture_wraps */
     float factor[4]; /* factor of specular and glossiness, else as in texture_request; 0: no changes
                       */
@@ -127,7 +127,7 @@ void texture_keep_light(texture_image *image, float *to, uint64_t stride, const 
                         uint64_t count);
 void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
-/* What a scene is read from. */
+/* Source of a scene. */
 typedef struct scene_source {
     const char *path; /* path of the file; with `text`, its name in errors */
     const char *text; /* a description in memory of `bytes` bytes, or NULL */
@@ -144,7 +144,7 @@ struct scene {
     mesh geometry;
     double origin[3];        /* subtracted from everything in world space; usually 0 */
     uint32_t plain_count;    /* number of triangles that are in no shape */
-    draft_shape *parts;      /* where each shape's triangles and vertices are in `geometry` */
+    draft_shape *parts;      /* ranges of each shape in `geometry` */
     instanced_shape *shapes; /* the same shapes, for ray tracing */
     instance *instances;
     uint32_t shape_count, instance_count;

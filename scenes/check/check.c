@@ -234,9 +234,9 @@ static void far_report(examination *check) {
     if (step >= 1e-4 * size && is_rounded(body))
         check_note(
             check, check->path, 0, "far-coordinates", CHECK_WARNING,
-            "found coordinates near (%.9g, %.9g, %.9g), too large for floats: there the steps "
-            "of floats are %.2g, %.2g %% of the size of the mesh, and vertices, faces and "
-            "normals are wrong by as much; write it nearer to (0, 0, 0)",
+            "found coordinates near (%.9g, %.9g, %.9g), where floats have steps of %.2g, which "
+            "is %.2g %% of the size of the mesh: vertices, faces and normals are inaccurate; "
+            "move the mesh to (0, 0, 0)",
             o[0], o[1], o[2], step, 100 * step / size);
     else
         check_note(check, check->path, 0, "far-coordinates", CHECK_NOTE,

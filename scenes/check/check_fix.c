@@ -203,7 +203,7 @@ static kd_status line_mend(fixing *fix, const obj_line *line) {
     return KD_OK;
 }
 
-static kd_status walk(fixing *fix, FILE *file) {
+static kd_status write_lines(fixing *fix, FILE *file) {
     text_cursor cursor = {fix->begin, 0};
     obj_line line;
     fix->file = file;
@@ -270,10 +270,10 @@ static bool folder_of(char out[PLACE_BYTES], const char *path) {
 static kd_status fixed_write(fixing *fix, const char *to) {
     file_output output;
     KD_TRY(file_output_open(&output, to));
-    const kd_status status = walk(fix, output.stream);
+    const kd_status status = write_lines(fix, output.stream);
     if (status != KD_OK) {
         file_output_discard(&output);
-        return status_pass(status, __FILE__, __LINE__, "walk");
+        return status_pass(status, __FILE__, __LINE__, "write_lines");
     }
     KD_TRY(file_output_commit(&output));
     return KD_OK;
@@ -294,7 +294,7 @@ kd_status check_fix(examination *check, const char *to) {
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, check->body.normal_count));
-    KD_TRY_GOTO(walk(&fix, NULL));
+    KD_TRY_GOTO(write_lines(&fix, NULL));
     KD_TRY_GOTO(normals_number(&fix));
     KD_TRY_GOTO(fixed_write(&fix, to));
 done:

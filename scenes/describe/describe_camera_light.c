@@ -108,7 +108,7 @@ static kd_status strength_of(strength *out, const json_place *at, const cJSON *o
     return KD_OK;
 }
 
-/* That of a point or spot light, as its intensity; `solid_angle`: power / intensity. */
+/* Reads the strength of a point or spot light as an intensity; `solid_angle`: power / intensity. */
 static kd_status intensity_of(vec3 *out, const json_place *at, const cJSON *object,
                               const described_light *words, float solid_angle) {
     strength given = {{0, 0, 0}, false};

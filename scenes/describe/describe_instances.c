@@ -154,7 +154,8 @@ static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
     return KD_OK;
 }
 
-static kd_status put(instancing *instancing, const json_place *at, const transform *to_world) {
+static kd_status add_instance(instancing *instancing, const json_place *at,
+                              const transform *to_world) {
     instance made;
     uint32_t shape = instancing->shape;
     const describe_reader *reader = instancing->reader;
@@ -177,7 +178,7 @@ static kd_status put_listed(instancing *instancing, const json_place *at, const 
         const json_place place = json_place_item(at, index++);
         transform transform = transform_identity();
         KD_TRY(describe_transform(instancing->reader, &place, item, &transform));
-        KD_TRY(put(instancing, &place, &transform));
+        KD_TRY(add_instance(instancing, &place, &transform));
     }
     return KD_OK;
 }
@@ -208,7 +209,7 @@ static kd_status put_lines(instancing *instancing, const json_place *at, const c
             if (!read_matrix(&cursor, &transform, instancing->reader->exact))
                 return json_fail(at, "%s, line %llu of the file: expected 12 finite numbers",
                                  instancing->file, (unsigned long long)instancing->line);
-            KD_TRY(put(instancing, at, &transform));
+            KD_TRY(add_instance(instancing, at, &transform));
         }
         text_skip_comment(&cursor);
     }
@@ -261,7 +262,7 @@ static kd_status put_scattered(instancing *instancing, const json_place *at, con
         const transform turned = transform_rotate(vec3_make(0, 1, 0), degrees);
         const transform formed = transform_compose(&turned, &sized);
         const transform to_world = transform_compose(&moved, &formed);
-        KD_TRY(put(instancing, at, &to_world));
+        KD_TRY(add_instance(instancing, at, &to_world));
     }
     return KD_OK;
 }

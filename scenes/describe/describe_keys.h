@@ -83,7 +83,7 @@ typedef struct described_step { /* A step of a transform. */
     float degrees;
     vec3 scale;
     double matrix[12];
-    double frame; /* for a key in `keys` */
+    double frame; /* set for an entry of `keys` */
     const cJSON *keys;
 } described_step;
 
@@ -98,7 +98,7 @@ typedef struct described_camera {
     double eye[3], look_at[3];
     vec3 up;
     float fov, lens_radius, focus_distance, tall;
-    double frame; /* for a key in `keys` */
+    double frame; /* set for an entry of `keys` */
     const cJSON *keys;
 } described_camera;
 

@@ -16,7 +16,7 @@ typedef struct describe_reader {
     const char *text; /* the description, `bytes` bytes */
     size_t bytes;
     double frame;     /* the frame to read; keyframes are evaluated at it */
-    const char *clip; /* as in obj_options */
+    const char *clip; /* see obj_options */
     double seconds;
     double origin[3]; /* subtracted from all positions in world space */
     box3 box;         /* bounds of the meshes and instances so far, relative to the origin */

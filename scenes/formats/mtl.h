@@ -66,7 +66,7 @@ typedef struct mtl_entry {
    leaves the cursor at the end of the line. Returns false if there is no name. */
 typedef struct mtl_map_text {
     text_span name;
-    mtl_texture texture; /* its path is not set */
+    mtl_texture texture; /* texture without its path */
     uint32_t options;    /* bit set of the options with an effect */
 } mtl_map_text;
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);

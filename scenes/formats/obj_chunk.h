@@ -25,7 +25,7 @@ typedef struct obj_event {
 /* A line of colours, "#MRGB" and eight hexadecimal digits for each vertex: mask, red, green, blue.
  */
 typedef struct obj_paint {
-    const char *at;     /* in the text, after "#MRGB " */
+    const char *at;     /* position in the text after "#MRGB " */
     uint64_t positions; /* number of vertices before the line, in the file */
 } obj_paint;
 
@@ -45,7 +45,7 @@ typedef struct obj_chunk {
     vec3 *colours; /* one per position, NaN in x where there is none; NULL: no vertex has one */
     obj_paint *paints;
     uint64_t paint_count, paint_capacity;
-    uint64_t unusable_triangles; /* their corners are KD_NONE */
+    uint64_t unusable_triangles; /* triangles with KD_NONE as corners */
     uint64_t known, unknown;     /* numbers of statements */
     /* some values are not finite, or a normal has length 0 */
     bool bad_position, bad_normal, bad_texcoord;

@@ -8,8 +8,8 @@
 
 enum { STL_HEADER = 84, STL_FACET = 50 }; /* sizes in bytes in a binary file */
 
-/* Whether a piece ends inside a solid; NONE: it has no keyword that begins or ends one. A file
-   whose last solid is not closed is truncated. */
+/* State at the end of a piece: inside or outside a solid; NONE: it has no keyword that begins or
+   ends one. A file whose last solid is not closed is truncated. */
 typedef enum stl_end { STL_END_NONE, STL_END_INSIDE, STL_END_OUTSIDE } stl_end;
 
 typedef struct stl_piece {

@@ -103,7 +103,8 @@ static void turn_between(const float *a, const float *b, double t, double out[4]
     for (int k = 0; k < 4; ++k) out[k] = first * (double)a[k] + sign * second * (double)b[k];
 }
 
-static void between(const motion_keys *keys, uint32_t i, double time, bool turns, double *out) {
+static void interpolate_keys(const motion_keys *keys, uint32_t i, double time, bool turns,
+                             double *out) {
     const double from = (double)keys->times[i], length = (double)keys->times[i + 1] - from;
     const double t = (time - from) / length, t2 = t * t, t3 = t2 * t;
     const float *a = key_at(keys, i, 0), *b = key_at(keys, i + 1, 0);
@@ -135,7 +136,7 @@ static void keys_evaluate(const motion_keys *keys, double time, bool turns, doub
     }
     const bool inside = time > (double)keys->times[low] && low + 1 < keys->count;
     if (inside && keys->kind != KEYS_STEP) {
-        between(keys, low, time, turns, out);
+        interpolate_keys(keys, low, time, turns, out);
         return;
     }
     for (uint32_t k = 0; k < keys->width; ++k) out[k] = (double)key_at(keys, low, 0)[k];

@@ -17,7 +17,7 @@ enum { GRAIN = 4096 };
 typedef struct gltf_draw {             /* An instance of a primitive. */
     uint32_t primitive, node_at, next; /* next: next draw of the same primitive, or KD_NONE */
     uint32_t first_vertex, first_triangle;
-    uint32_t shape; /* in object space, as part of this shape; KD_NONE: in world space */
+    uint32_t shape; /* shape in object space; KD_NONE: world space */
 } gltf_draw;
 
 typedef struct mesh_writer {

@@ -51,8 +51,8 @@ typedef struct gltf_materials {
     uint32_t *texcoords; /* per material: index of its TEXCOORD set; owned */
     /* per material: index of a second set that some maps use, or KD_NONE; owned */
     uint32_t *seconds;
-    bool *blends; /* per material: the opacity is used; owned */
-    bool *turns;  /* per material: tangents are used; owned */
+    bool *blends; /* per material: it uses opacity; owned */
+    bool *turns;  /* per material: it uses tangents; owned */
     uint32_t count;
     mesh_picture *pictures; /* images embedded in the file; owned, later moved to the mesh */
     uint32_t picture_count;

@@ -14,22 +14,24 @@ typedef struct answer_head {
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static bool put(FILE *file, const void *bytes, size_t count) {
+static bool write_bytes(FILE *file, const void *bytes, size_t count) {
     return count == 0 || fwrite(bytes, 1, count, file) == count;
 }
 
 static bool name_put(FILE *file, const char *name) {
     const int32_t bytes = name ? (int32_t)strnlen(name, NAME_BYTES) : NO_NAME;
-    return put(file, &bytes, sizeof bytes) && (!name || put(file, name, (size_t)bytes));
+    return write_bytes(file, &bytes, sizeof bytes) &&
+           (!name || write_bytes(file, name, (size_t)bytes));
 }
 
 static bool material_put(FILE *file, const mesh_material *material) {
     mesh_material copy = *material;
-    bool written = put(file, &copy.record, sizeof copy.record) &&
-                   put(file, &copy.layers, sizeof copy.layers) &&
-                   put(file, copy.map_scale, sizeof copy.map_scale) &&
-                   put(file, copy.map_offset, sizeof copy.map_offset) &&
-                   put(file, &copy.map_clamp, sizeof copy.map_clamp) && name_put(file, copy.name);
+    bool written = write_bytes(file, &copy.record, sizeof copy.record) &&
+                   write_bytes(file, &copy.layers, sizeof copy.layers) &&
+                   write_bytes(file, copy.map_scale, sizeof copy.map_scale) &&
+                   write_bytes(file, copy.map_offset, sizeof copy.map_offset) &&
+                   write_bytes(file, &copy.map_clamp, sizeof copy.map_clamp) &&
+                   name_put(file, copy.name);
     for (int map = 0; map < MESH_MAPS_PLAIN && written; ++map)
         written = name_put(file, *mesh_material_map(&copy, (mesh_map)map));
     return written;
@@ -50,20 +52,21 @@ bool import_answer_write(FILE *file, kd_status status, const char *error, const 
         head.has_normal_indices = mesh->normal_indices != NULL;
         head.has_texcoord_indices = mesh->texcoord_indices != NULL;
     }
-    bool written = put(file, &head, sizeof head) && put(file, error, head.error_bytes) &&
-                   put(file, warnings, head.warning_bytes);
+    bool written = write_bytes(file, &head, sizeof head) &&
+                   write_bytes(file, error, head.error_bytes) &&
+                   write_bytes(file, warnings, head.warning_bytes);
     if (!written || status != KD_OK) return written;
     const size_t corners = 3 * (size_t)head.triangles * sizeof(uint32_t);
-    written = put(file, mesh->positions, head.positions * sizeof(vec3)) &&
-              put(file, mesh->normals, head.normals * sizeof(vec3)) &&
-              put(file, mesh->texcoords, head.texcoords * sizeof(vec2)) &&
-              put(file, mesh->triangles, corners) &&
-              put(file, mesh->normal_indices, mesh->normal_indices ? corners : 0) &&
-              put(file, mesh->texcoord_indices, mesh->texcoord_indices ? corners : 0) &&
-              put(file, mesh->triangle_materials, head.triangles * sizeof(uint32_t));
+    written = write_bytes(file, mesh->positions, head.positions * sizeof(vec3)) &&
+              write_bytes(file, mesh->normals, head.normals * sizeof(vec3)) &&
+              write_bytes(file, mesh->texcoords, head.texcoords * sizeof(vec2)) &&
+              write_bytes(file, mesh->triangles, corners) &&
+              write_bytes(file, mesh->normal_indices, mesh->normal_indices ? corners : 0) &&
+              write_bytes(file, mesh->texcoord_indices, mesh->texcoord_indices ? corners : 0) &&
+              write_bytes(file, mesh->triangle_materials, head.triangles * sizeof(uint32_t));
     for (uint32_t i = 0; i < head.materials && written; ++i)
         written = material_put(file, &mesh->materials[i]);
-    return written && put(file, &magic, sizeof magic);
+    return written && write_bytes(file, &magic, sizeof magic);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -80,7 +83,7 @@ static kd_status unsound(const answer_reader *reader, const char *message) {
     KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", reader->path, message);
 }
 
-static kd_status take(answer_reader *reader, void *to, uint64_t bytes) {
+static kd_status read_bytes(answer_reader *reader, void *to, uint64_t bytes) {
     if (bytes) KD_TRY(reader->source(reader->context, to, bytes));
     return KD_OK;
 }
@@ -92,7 +95,7 @@ static kd_status array_take(answer_reader *reader, void **array, uint64_t count,
     if (count > reader->left / item_bytes) return unsound(reader, "more than its memory limit");
     reader->left -= count * item_bytes;
     KD_TRY(memory_reserve(array, count, item_bytes));
-    KD_TRY(take(reader, *array, count * item_bytes));
+    KD_TRY(read_bytes(reader, *array, count * item_bytes));
     return KD_OK;
 }
 
@@ -106,11 +109,11 @@ static kd_status words_take(answer_reader *reader, const answer_head *head) {
     char error[ERROR_BYTES] = "", *warnings = NULL, *save = NULL;
     if (head->error_bytes >= ERROR_BYTES || head->warning_bytes >= WARNING_BYTES)
         return unsound(reader, "an unterminated message");
-    KD_TRY(take(reader, error, head->error_bytes));
+    KD_TRY(read_bytes(reader, error, head->error_bytes));
     error[head->error_bytes] = '\0';
     text_clean(error);
     KD_TRY(KD_RESERVE(warnings, head->warning_bytes + 1));
-    const kd_status status = take(reader, warnings, head->warning_bytes);
+    const kd_status status = read_bytes(reader, warnings, head->warning_bytes);
     if (status == KD_OK) {
         warnings[head->warning_bytes] = '\0';
         for (char *line = strtok_r(warnings, "\n", &save); line;
@@ -127,12 +130,12 @@ static kd_status words_take(answer_reader *reader, const answer_head *head) {
 
 static kd_status name_take(answer_reader *reader, char **name) {
     int32_t bytes = 0;
-    KD_TRY(take(reader, &bytes, sizeof bytes));
+    KD_TRY(read_bytes(reader, &bytes, sizeof bytes));
     if (bytes == NO_NAME) return KD_OK;
     if (bytes < 0 || bytes > NAME_BYTES) return unsound(reader, "an unterminated name");
     KD_TRY(KD_RESERVE(*name, (uint64_t)bytes + 1));
     (*name)[bytes] = '\0';
-    KD_TRY(take(reader, *name, (uint64_t)bytes));
+    KD_TRY(read_bytes(reader, *name, (uint64_t)bytes));
     text_clean(*name);
     return KD_OK;
 }
@@ -178,11 +181,11 @@ static kd_status material_take(answer_reader *reader, mesh_material *mesh_materi
     principled layers;
     unsigned char clamp = 0;
     mesh_material_default(mesh_material);
-    KD_TRY(take(reader, &read, sizeof read));
-    KD_TRY(take(reader, &layers, sizeof layers));
-    KD_TRY(take(reader, mesh_material->map_scale, sizeof mesh_material->map_scale));
-    KD_TRY(take(reader, mesh_material->map_offset, sizeof mesh_material->map_offset));
-    KD_TRY(take(reader, &clamp, sizeof clamp));
+    KD_TRY(read_bytes(reader, &read, sizeof read));
+    KD_TRY(read_bytes(reader, &layers, sizeof layers));
+    KD_TRY(read_bytes(reader, mesh_material->map_scale, sizeof mesh_material->map_scale));
+    KD_TRY(read_bytes(reader, mesh_material->map_offset, sizeof mesh_material->map_offset));
+    KD_TRY(read_bytes(reader, &clamp, sizeof clamp));
     mesh_material->map_clamp = clamp != 0;
     KD_TRY(name_take(reader, &mesh_material->name));
     for (int map = 0; map < MESH_MAPS_PLAIN; ++map)
@@ -249,7 +252,7 @@ static kd_status mesh_take(answer_reader *reader, const answer_head *head) {
     into->triangle_count = head->triangles;
     into->face_count = head->faces;
     KD_TRY(materials_take(reader, head->materials));
-    KD_TRY(take(reader, &last, sizeof last));
+    KD_TRY(read_bytes(reader, &last, sizeof last));
     if (last != magic) return unsound(reader, "the end mark is missing");
     return mesh_judge(reader);
 }
@@ -259,7 +262,7 @@ kd_status import_answer_read(mesh *out, const char *path, uint64_t max_bytes, im
     answer_reader from = {out, path, source, context, max_bytes};
     answer_head head;
     memset(out, 0, sizeof *out);
-    KD_TRY(take(&from, &head, sizeof head));
+    KD_TRY(read_bytes(&from, &head, sizeof head));
     const uint32_t maximum = KD_NONE - 1;
     if (head.magic != magic || head.positions > maximum || head.triangles > maximum ||
         head.normals > maximum || head.texcoords > maximum)

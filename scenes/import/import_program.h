@@ -14,7 +14,7 @@
 enum { IMPORT_SECONDS = 60 };
 
 typedef struct import_request {
-    const char *path;    /* for messages */
+    const char *path;    /* file name for messages */
     const char *file;    /* the file that the program opens */
     const char *library; /* the library that reads it, for messages */
     const char *form;    /* last argument of the program, or NULL */

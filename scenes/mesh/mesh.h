@@ -52,7 +52,7 @@ typedef struct mesh_map_form {
     bool linear;     /* colours are not sRGB encoded */
     bool ranged;     /* a texel counts as base + gain * texel */
     float base, gain;
-    float scale[2], shear[2], offset[2]; /* as in texture_view */
+    float scale[2], shear[2], offset[2]; /* see texture_view */
 } mesh_map_form;
 
 typedef struct mesh_material {

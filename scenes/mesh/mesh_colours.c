@@ -35,7 +35,7 @@ static float unit_clamp(float value) {
     return value > 0 ? (value < 1 ? value : 1) : 0; /* maps NaN to 0 */
 }
 
-/* Whole bytes give the value that a texture of 8 bits has. */
+/* Integral bytes give the value of an 8-bit texel. */
 static float number_decode(float number, colour_code code) {
     const float share = unit_clamp(number / code.white);
     if (code.is_linear) return share;

@@ -167,7 +167,7 @@ typedef struct crowd {
     uint32_t *places; /* per position: the number of its place */
     uint32_t *parent; /* per place: union-find */
     uint32_t *body;   /* per place that is a root: its body */
-    box3 *boxes;      /* per body */
+    box3 *boxes;      /* box of each body */
     uint8_t *inside;  /* per body: parity of the crossings */
     uint32_t bodies;
 } crowd;

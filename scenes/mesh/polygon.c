@@ -35,11 +35,11 @@ static void fill_cells(ring *r) {
 
 /* Returns twice the signed area. Differences of floats, and products of two of them, are exact in
    double unless their exponents are far apart. */
-static double turn(point2 a, point2 b, point2 c) {
+static double orientation(point2 a, point2 b, point2 c) {
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-static bool same(point2 a, point2 b) {
+static bool is_same_point(point2 a, point2 b) {
     return a.x == b.x && a.y == b.y;
 }
 
@@ -71,7 +71,7 @@ static void project(const vec3 *corners, uint32_t count, const double normal[3],
 
 static bool fan_covers(const point2 *points, uint32_t count) {
     for (uint32_t i = 1; i + 1 < count; ++i)
-        if (!(turn(points[0], points[i], points[i + 1]) > 0)) return false;
+        if (!(orientation(points[0], points[i], points[i + 1]) > 0)) return false;
     return true;
 }
 
@@ -85,11 +85,11 @@ static void fan_write(uint32_t count, uint32_t *triangles) {
 
 /* Splits a concave quadrilateral at its reflex corner. */
 static bool quad_write(const point2 *p, uint32_t *triangles) {
-    if (turn(p[0], p[1], p[2]) > 0 && turn(p[0], p[2], p[3]) > 0) {
+    if (orientation(p[0], p[1], p[2]) > 0 && orientation(p[0], p[2], p[3]) > 0) {
         fan_write(4, triangles);
         return true;
     }
-    if (!(turn(p[1], p[2], p[3]) > 0 && turn(p[1], p[3], p[0]) > 0)) return false;
+    if (!(orientation(p[1], p[2], p[3]) > 0 && orientation(p[1], p[3], p[0]) > 0)) return false;
     static const uint32_t other[6] = {1, 2, 3, 1, 3, 0};
     memcpy(triangles, other, sizeof other);
     return true;
@@ -135,8 +135,8 @@ static void grid_fill(ring *r, uint32_t count) {
    triangle (both sides of a bridge to a hole) do not count. */
 static bool is_inside(const ring *r, uint32_t i, point2 a, point2 b, point2 c) {
     const point2 p = r->points[i];
-    return turn(a, b, p) >= 0 && turn(b, c, p) >= 0 && turn(c, a, p) >= 0 && !same(p, a) &&
-           !same(p, b) && !same(p, c);
+    return orientation(a, b, p) >= 0 && orientation(b, c, p) >= 0 && orientation(c, a, p) >= 0 &&
+           !is_same_point(p, a) && !is_same_point(p, b) && !is_same_point(p, c);
 }
 
 static bool is_free(ring *r, uint32_t ear) {
@@ -164,7 +164,7 @@ static bool is_free(ring *r, uint32_t ear) {
 }
 
 static double turn_at(const ring *r, uint32_t i) {
-    return turn(r->points[r->previous[i]], r->points[i], r->points[r->next[i]]);
+    return orientation(r->points[r->previous[i]], r->points[i], r->points[r->next[i]]);
 }
 
 /* The conditions for an ear; each level drops one. */

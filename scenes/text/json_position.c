@@ -6,7 +6,7 @@ enum { DEPTH_MAX = 1000 /* that of cJSON */, STEPS_MAX = 64 };
 
 typedef struct scanner {
     const char *at, *end;
-    const char *expected; /* at `at`, after an error */
+    const char *expected; /* token expected at `at`, after an error */
     int depth;
 } scanner;
 

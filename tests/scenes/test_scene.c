@@ -283,6 +283,8 @@ static void test_unlit_scene_gets_default_sky(void **state) {
     (void)state;
     log_set_sink(keep_message, NULL);
     scene *made = open_path("gen:sphere:100");
+    assert_string_equal(last_message, ""); /* commands that do not render print nothing */
+    scene_report_default_light(made);
     log_set_sink(NULL, NULL);
     const scene_view view = scene_get_view(made);
     assert_non_null(strstr(last_message, "no light"));

@@ -53,7 +53,7 @@ void results_name(char *out, size_t bytes, const result_line *line);
 /* The logarithm of the ratio of two measurements. */
 typedef struct compare_ratio {
     double log_ratio; /* logarithm of new time / old time: positive is slower */
-    double error;     /* its standard error, from the spread of the samples */
+    double error;     /* standard error, from the spread of the samples */
 } compare_ratio;
 
 /* Compares all samples of rows that measure the same. May return KD_ERROR_MEMORY. */

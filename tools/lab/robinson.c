@@ -157,7 +157,7 @@ enum { WARP = 32 };
 static kd_status figure_1(void) {
     enum { GROUPS = 4 };
     float *values = NULL;
-    float parted[2][WARP * GROUPS]; /* below the pivot; at or above it */
+    float parted[2][WARP * GROUPS]; /* elements below the pivot; the others */
     KD_TRY(paper_uniform(&values, WARP * GROUPS, 1, 3));
     uint32_t below = 0, above = 0;
     const float pivot = 0.5f;

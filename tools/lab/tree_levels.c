@@ -122,7 +122,7 @@ typedef struct writing {
     const tritree *tree;
     uint32_t max_level;
     uint64_t boxes;
-    const double *origin; /* of the scene, three numbers */
+    const double *origin; /* origin of the scene (3 numbers) */
 } writing;
 
 static void count_box(void *context, uint32_t at, uint32_t level, box3 box) {

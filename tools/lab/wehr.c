@@ -287,7 +287,7 @@ static kd_status check_searches(const pointtree_nd_view *tree, const float *quer
 typedef struct cuda_search {
     pointtree_nd_view tree;
     void *points, *names, *queries, *ids, *dist2;
-    uint64_t count; /* of the queries */
+    uint64_t count; /* number of queries */
 } cuda_search;
 
 static kd_status search_again(void *context) {

@@ -15,7 +15,7 @@ static vec3 point_of(const tritree_input *input, uint32_t id, float u, float v, 
     return vec3_along(vec3_along(a, u, vec3_sub(b, a)), v * (1 - u), vec3_sub(c, a));
 }
 
-static ray through(vec3 from, vec3 to) {
+static ray ray_through(vec3 from, vec3 to) {
     return ray_make(from, vec3_sub(to, from), 0, INFINITY);
 }
 
@@ -36,14 +36,14 @@ static ray hard_ray(const tritree *tree, float diagonal, uint64_t i) {
     vec3_set_axis(&axis, (int)(i / KINDS % 3), sign * diagonal);
     vec3_set_axis(&nearly, (int)(i / KINDS % 3), sign);
     switch (i % KINDS) {
-    case 0: return through(target, corner);
-    case 1: return through(target, edge);
-    case 2: return through(vec3_sub(corner, axis), corner);
-    case 3: return through(vec3_along(inside, -diagonal, nearly), inside);
-    case 4: return through(inside, edge); /* in its plane */
-    case 5: return through(corner, point_of(input, other, 0, 0, 0));
-    case 6: return through(edge, point_of(input, other, r.value[3], 0, 1));
-    default: return through(vec3_along(corner, 100, vec3_sub(target, corner)), corner);
+    case 0: return ray_through(target, corner);
+    case 1: return ray_through(target, edge);
+    case 2: return ray_through(vec3_sub(corner, axis), corner);
+    case 3: return ray_through(vec3_along(inside, -diagonal, nearly), inside);
+    case 4: return ray_through(inside, edge); /* in its plane */
+    case 5: return ray_through(corner, point_of(input, other, 0, 0, 0));
+    case 6: return ray_through(edge, point_of(input, other, r.value[3], 0, 1));
+    default: return ray_through(vec3_along(corner, 100, vec3_sub(target, corner)), corner);
     }
 }
 

@@ -22,7 +22,7 @@ typedef struct subcommand {
     const help_pair *examples;  /* command lines, and what they do */
     const option_group *groups; /* terminated by heading NULL; neighbours may share a heading */
     bool brief;                 /* --help lists the daily options only; --help=all lists all */
-    bool laboratory;            /* for measurements and experiments */
+    bool laboratory;            /* command for measurements and experiments */
     /* Runs the command. The line is parsed but not applied. The caller prints kd_last_error() and
        exits with the status. */
     kd_status (*run)(const option_line *line);

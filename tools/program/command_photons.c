@@ -29,7 +29,7 @@ static kd_status save(const photons_values *values, const photon_file *file) {
     return KD_OK;
 }
 
-static kd_status make(const photons_values *values, const char *path, job_control *job) {
+static kd_status write_photons(const photons_values *values, const char *path, job_control *job) {
     kd_status status = KD_OK;
     scene *loaded = NULL;
     photon_file file;
@@ -163,7 +163,7 @@ static kd_status run(const option_line *line) {
     job_init(&job);
     interrupt_watch(&job, true);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &job);
-    const kd_status status = make(&values, line->arguments[0], &job);
+    const kd_status status = write_photons(&values, line->arguments[0], &job);
     progress_close();
     return status;
 }

@@ -38,7 +38,7 @@ typedef struct rendering {
     char names[OPTION_LIST_ITEMS + 1][4096];
     const char *stats;    /* statistics file, or NULL */
     float first_stops;    /* automatic exposure of the first frame; NAN: none yet */
-    camera ends[2];       /* at the beginning and the end of the exposure */
+    camera ends[2];       /* cameras at the ends of the exposure */
     camera_values first;  /* camera of the first frame */
     bool keeps_first;     /* all frames have the automatic camera of the first one */
     char state[4096];     /* path of the saved state; empty: none */
@@ -46,16 +46,16 @@ typedef struct rendering {
     scene *loaded;
     render_result result;
     job_control job;
-    double started; /* by timing_now() */
+    double started; /* start time, timing_now() */
     sequence_animations animations;
-    bool interrupted; /* in the current frame */
+    bool interrupted; /* interrupted in the current frame */
     bool rendered;    /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
     live_session *live; /* the live view; NULL: none */
     bool serves, stays; /* has a live view; until interrupted: kandela serve */
     ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
-    maps_choice choice; /* how the photons are distributed among ranks */
+    maps_choice choice; /* distribution of photons over ranks */
     file_bundle bundle; /* all input files, sent from rank 0 to the others */
 } rendering;
 

@@ -39,7 +39,7 @@ typedef struct bench_row {
     int32_t dims, k;
     double seconds[BENCH_RUNS_MAX];
     int32_t runs;
-    double items;          /* per run; rate = items / median seconds */
+    double items;          /* items per run; rate = items / median seconds */
     const char *rate_name; /* "rays_per_second"; NULL: only "rate" */
     uint64_t bytes;        /* scratch memory */
     uint64_t hash;
