@@ -189,13 +189,13 @@ void traced_paths_trace(const traced_paths *paths, uint64_t path, traced_path *o
 
 /* --- merging ---------------------------------------------------------------------------------- */
 
-/* Sets *out to the photon of a path that has reached its vertex `landed`. */
-static bool photon_at_vertex(photon *out, const traced_paths *paths, const vcm_photon *landed) {
-    traced_path traced;
-    traced_paths_trace(paths, landed->path, &traced);
-    for (uint32_t i = 0; i < traced.photon_count; ++i) {
-        if (traced.photons[i].bounce + 1u != landed->landed) continue;
-        *out = traced.photons[i];
+/* Sets *out to the photon of a path that has reached its vertex `landed`; traces it into *path. */
+static bool photon_at_vertex(photon *out, const traced_paths *paths, const vcm_photon *landed,
+                             traced_path *path) {
+    traced_paths_trace(paths, landed->path, path);
+    for (uint32_t i = 0; i < path->photon_count; ++i) {
+        if (path->photons[i].bounce + 1u != landed->landed) continue;
+        *out = path->photons[i];
         return true;
     }
     return false;
@@ -209,18 +209,22 @@ kd_status traced_paths_merging(photon *out, uint32_t *count, uint32_t limit,
     const uint32_t all = view->merges > 0 ? view->grid.count : 0;
     const float bound2 = pointtree_bound2(view->radius);
     vcm_photon *copied = NULL;
+    traced_path *path = NULL; /* too large for the stack */
     kd_status status = KD_OK;
     *count = 0;
+    KD_TRY_GOTO(KD_RESERVE(path, 1));
     if (all > 0 && on_device) {
-        KD_TRY(KD_RESERVE(copied, all));
-        status = device_memory_download(copied, photons, all * sizeof *copied);
+        KD_TRY_GOTO(KD_RESERVE(copied, all));
+        KD_TRY_GOTO(device_memory_download(copied, photons, all * sizeof *copied));
         photons = copied;
     }
-    for (uint32_t i = 0; status == KD_OK && i < all && *count < limit; ++i)
+    for (uint32_t i = 0; i < all && *count < limit; ++i)
         if (pointtree_dist2(position, photons[i].place) <= bound2 &&
             vec3_dot(photons[i].normal, normal) >= TILE_COSINE &&
-            photon_at_vertex(out + *count, paths, &photons[i]))
+            photon_at_vertex(out + *count, paths, &photons[i], path))
             ++*count;
+done:
+    memory_free(path);
     memory_free(copied);
     return status;
 }
