@@ -32,9 +32,10 @@ class Drawing:
         data = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
         self.shape(data, f'stroke="{colour}" stroke-width="{number(width)}"{more}')
 
-    def box(self, x, y, width, height, fill="none", colour="#333", stroke=1.0):
+    def box(self, x, y, width, height, fill="none", colour="#333", stroke=1.0, apart=False):
+        """Draws a rectangle. apart: it overlaps no other filled shape, so it may be drawn with earlier ones."""
         data = f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
-        self.shape(data, f'fill="{fill}" stroke="{colour}" stroke-width="{number(stroke)}"', fill != "none")
+        self.shape(data, f'fill="{fill}" stroke="{colour}" stroke-width="{number(stroke)}"', fill != "none" and not apart)
 
     def circle(self, x, y, radius, fill="#333", colour="none"):
         if colour == "none":  # a point with round ends
