@@ -1,7 +1,6 @@
 /* kandela bench: runs benchmarks, writes the results as a table, as JSON lines and as a report,
    and compares results. */
 #include "core/files/file.h"
-#include "core/system/paths.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/papers.h"
 #include "tools/lab/report.h"
@@ -115,13 +114,9 @@ static kd_status open_lines(bench_request *request, const char *path, bool overw
 }
 
 /* Creates the folder if necessary, and opens its file of results. */
-static kd_status report_lines(char *out, size_t bytes, const char *folder) {
-    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
-               folder, strerror(errno));
-    const int length = snprintf(out, bytes, "%s/results.jsonl", folder);
-    KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: the path is too long",
-               folder);
-    return KD_OK;
+static kd_status report_lines(char out[4096], const char *folder) {
+    KD_TRY(report_make_folder(folder));
+    return report_path(out, folder, "results.jsonl");
 }
 
 static bool same_file(const char *a, const char *b) {
@@ -157,7 +152,7 @@ static kd_status write_page(const char *lines, const char *folder, bool may_be_e
     const bool empty = may_be_empty && is_empty(lines);
     char page[4096], title[64];
     if (!empty) KD_TRY(results_open(&measured, lines));
-    kd_status status = report_lines(page, sizeof page, folder);
+    kd_status status = report_lines(page, folder);
     if (status == KD_OK && !empty && !same_file(lines, page)) status = copy_file(page, lines);
     if (status == KD_OK) status = report_table(folder, &measured);
     results_close(&measured);
@@ -188,7 +183,7 @@ static kd_status measure_to_files(const bench_kind *kind, const bench_values *va
     char lines[4096];
     const char *json = values->json;
     const bool overwrite = values->report && !json; /* a report contains this run only */
-    if (values->report) KD_TRY(report_lines(lines, sizeof lines, values->report));
+    if (values->report) KD_TRY(report_lines(lines, values->report));
     if (overwrite) json = lines;
     KD_TRY(open_lines(&request, json, overwrite));
     kd_status status = measure(kind, values->table, &request);

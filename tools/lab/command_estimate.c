@@ -2,7 +2,6 @@
 #include "core/files/file.h"
 #include "core/image_processing/compare.h"
 #include "core/memory.h"
-#include "core/system/paths.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
@@ -13,7 +12,6 @@
 #include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +40,7 @@ typedef struct contender {
 typedef struct laboratory {
     estimate_values values;
     const char *map, *path; /* paths of the photon map and of the scene */
-    contender contenders[PLOT_SERIES];
+    contender contenders[REPORT_COLOURS];
     int contender_count, rung_count;
     int32_t ladder[RUNGS];
     scene *loaded;
@@ -52,16 +50,6 @@ typedef struct laboratory {
 } laboratory;
 
 /* --- options ---------------------------------------------------------------------------------- */
-
-/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
-static bool next_part(const char **at, char *out, size_t bytes) {
-    const size_t length = strcspn(*at, ",");
-    if (length == 0 || length >= bytes) return false;
-    memcpy(out, *at, length);
-    out[length] = '\0';
-    *at += length + ((*at)[length] == ',');
-    return true;
-}
 
 /* Default: all kernels, and the estimators that use --kernel. */
 static const char *all_estimators(const char *between) {
@@ -97,17 +85,17 @@ static kd_status read_lists(laboratory *work) {
     const char *at = work->values.estimators;
     char part[16];
     while (*at) {
-        KD_REQUIRE(next_part(&at, part, sizeof part) && work->contender_count < PLOT_SERIES,
+        KD_REQUIRE(experiment_next_part(&at, part) && work->contender_count < REPORT_COLOURS,
                    KD_ERROR_USAGE,
                    "--estimators %s: expected at most %d names, separated by commas",
-                   work->values.estimators, PLOT_SERIES);
+                   work->values.estimators, REPORT_COLOURS);
         KD_TRY(read_contender(&work->contenders[work->contender_count++], part,
                               work->values.render.kernel));
     }
     at = work->values.ladder;
     while (*at) {
         int end = 0, k = 0;
-        const bool fits = next_part(&at, part, sizeof part) && work->rung_count < RUNGS &&
+        const bool fits = experiment_next_part(&at, part) && work->rung_count < RUNGS &&
                           sscanf(part, "%d%n", &k, &end) == 1 && !part[end] && k >= 2 &&
                           k <= (int)ESTIMATE_GATHER_MAX;
         KD_REQUIRE(
@@ -121,21 +109,6 @@ static kd_status read_lists(laboratory *work) {
     return KD_OK;
 }
 
-static kd_status open_report(const char *folder) {
-    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
-               folder, strerror(errno));
-    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: not a folder",
-               folder);
-    return KD_OK;
-}
-
-static kd_status report_path(const laboratory *work, char path[4096], const char *name) {
-    const int length = snprintf(path, 4096, "%s/%s", work->values.report, name);
-    KD_REQUIRE(length < 4096, KD_ERROR_USAGE, "%.60s...: the path is too long",
-               work->values.report);
-    return KD_OK;
-}
-
 /* `ending`: "" or "-difference". */
 static void picture_name(char name[64], const contender *contender, int32_t gather,
                          const char *ending) {
@@ -144,18 +117,18 @@ static void picture_name(char name[64], const contender *contender, int32_t gath
 
 /* Checks that every file of the report is writable and not an input. */
 static kd_status check_report(const laboratory *work) {
-    static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html",
-                                        "reference.png"};
+    static const char *const names[] = {"estimates.csv", "error-time.svg", "error-k.svg",
+                                        "index.html", "reference.png"};
     static const char *const endings[] = {"", "-difference"};
     char path[4096], file[64];
     for (int i = 0; i < 5; ++i) {
-        KD_TRY(report_path(work, path, names[i]));
+        KD_TRY(report_path(path, work->values.report, names[i]));
         KD_TRY(output_check(path));
     }
     for (int c = 0; c < work->contender_count; ++c)
         for (int i = 0; i < 2 * work->rung_count; ++i) {
             picture_name(file, &work->contenders[c], work->ladder[i / 2], endings[i % 2]);
-            KD_TRY(report_path(work, path, file));
+            KD_TRY(report_path(path, work->values.report, file));
             KD_TRY(output_check(path));
         }
     KD_TRY(output_check_input(work->map));
@@ -169,7 +142,7 @@ static kd_status write_picture(const laboratory *work, const image *picture, con
     char path[4096];
     const image_encoding encoding = {.exposure = work->base.exposure,
                                      .tonemap = work->base.tonemap};
-    KD_TRY(report_path(work, path, file));
+    KD_TRY(report_path(path, work->values.report, file));
     return image_write(picture, path, &encoding);
 }
 
@@ -180,7 +153,7 @@ static kd_status judge(measurement *out, const laboratory *work, const render_re
     image difference;
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     picture_name(file, contender, out->gather, "-difference");
-    KD_TRY(report_path(work, path, file));
+    KD_TRY(report_path(path, work->values.report, file));
     KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, &difference));
     const kd_status status = image_write(&difference, path, &encoding);
     image_close(&difference);
@@ -199,8 +172,6 @@ static kd_status measure(laboratory *work, contender *contender, int rung) {
     memset(options.kernel, 0, sizeof options.kernel);
     strcpy(options.estimator, contender->estimator);
     strcpy(options.kernel, contender->kernel);
-    memset(options.lookup, 0, sizeof options.lookup);
-    strcpy(options.lookup, work->values.render.lookup);
     options.gather = out->gather = work->ladder[rung];
     const double before = job_seconds(&work->job, "render");
     const kd_status status = render_run(&seen, work->loaded, &options, &work->job);
@@ -222,7 +193,7 @@ static kd_status measure(laboratory *work, contender *contender, int rung) {
 static kd_status write_table(const laboratory *work) {
     char path[4096];
     file_output output;
-    KD_TRY(report_path(work, path, "estimates.csv"));
+    KD_TRY(report_path(path, work->values.report, "estimates.csv"));
     KD_TRY(file_output_open(&output, path));
     fputs("estimator,kernel,k,radius,seconds,relmse,relmse_blocks,rmse\n", output.stream);
     for (int c = 0; c < work->contender_count; ++c)
@@ -238,78 +209,14 @@ static kd_status write_table(const laboratory *work) {
     return KD_OK;
 }
 
-static kd_status write_plot(const laboratory *work, const char *name, bool against_time) {
-    static plot_point points[PLOT_SERIES][RUNGS];
-    plot_series series[PLOT_SERIES];
-    for (int c = 0; c < work->contender_count; ++c) {
-        const contender *contender = &work->contenders[c];
-        for (int r = 0; r < work->rung_count; ++r) {
-            const measurement *m = &contender->rungs[r];
-            plot_point *point = &points[c][r];
-            point->x = against_time ? m->seconds : m->gather;
-            point->y = against_time ? m->relmse : m->block_relmse;
-            snprintf(point->label, sizeof point->label, "%.0d", against_time ? m->gather : 0);
-        }
-        series[c] = (plot_series){contender->name, points[c], work->rung_count};
-    }
-    const plot made = {.title = against_time
-                                    ? "relMSE against time; the numbers are photons per estimate"
-                                    : "relMSE of 4 x 4 pixel means against photons per estimate",
-                       .x_label = against_time ? "rendering time [s]" : "photons per estimate k",
-                       .y_label = "relMSE",
-                       .series = series,
-                       .series_count = work->contender_count};
-    return report_plot(work->values.report, name, &made);
-}
-
+/* Opens reference, scene and the report's folder, and sets the options of all renderings. */
 static kd_status prepare(laboratory *work) {
-    KD_TRY(read_lists(work));
-    KD_TRY(image_read(&work->reference, work->values.reference));
-    kd_render_options_default(&work->base);
-    render_options_take_input(&work->base, &work->values.render);
-    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
-    KD_TRY(open_report(work->values.report));
-    KD_TRY(check_report(work));
     kd_render_options *base = &work->base;
-    memset(base->integrator, 0, sizeof base->integrator);
-    strcpy(base->integrator, "photon");
-    memset(base->crop, 0, sizeof base->crop);
-    base->width = work->reference.width;
-    base->height = work->reference.height;
-    base->spp = work->values.spp;
-    base->seed = work->values.render.seed;
-    base->threads = work->values.general.threads;
-    base->photon_map = work->map;
-    base->final_gather = 0;
-    base->radius = 0;
-    base->batches = 1;
-    base->time_seconds = base->target_error = 0;
-    return KD_OK;
-}
-
-static kd_status experiment_of_map(laboratory *work) {
-    KD_TRY(prepare(work));
-    general_note("%d estimators by %d numbers of photons, %dx%d pixels, %d samples each",
-                 work->contender_count, work->rung_count, work->base.width, work->base.height,
-                 work->base.spp);
-    printf("%-14s %5s %10s %9s %10s %10s\n", "estimator", "k", "radius", "seconds", "relMSE",
-           "of blocks");
-    KD_TRY(write_picture(work, &work->reference, "reference.png"));
-    for (int c = 0; c < work->contender_count; ++c)
-        for (int r = 0; r < work->rung_count; ++r) KD_TRY(measure(work, &work->contenders[c], r));
-    KD_TRY(write_table(work));
-    KD_TRY(write_plot(work, "error-time", true));
-    KD_TRY(write_plot(work, "error-k", false));
-    KD_TRY(report_write(work->values.report, "Density estimates against a reference",
-                        "Each estimator uses the same photons, with each number k per estimate. "
-                        "relMSE is the mean squared error against the reference, relative to each "
-                        "pixel's brightness: less is better."));
-    return KD_OK;
-}
-
-/* --- integrators ------------------------------------------------------------------------------ */
-
-static void base_of_scene(kd_render_options *base, const laboratory *work) {
+    KD_TRY(image_read(&work->reference, work->values.reference));
+    kd_render_options_default(base);
+    render_options_take_input(base, &work->values.render);
+    KD_TRY(scene_open(&work->loaded, work->path, base, &work->job));
+    KD_TRY(report_make_folder(work->values.report));
     memset(base->crop, 0, sizeof base->crop);
     base->width = work->reference.width;
     base->height = work->reference.height;
@@ -321,7 +228,34 @@ static void base_of_scene(kd_render_options *base, const laboratory *work) {
     base->radius = 0;
     base->batches = 1;
     base->time_seconds = base->target_error = 0;
+    return KD_OK;
 }
+
+static kd_status experiment_of_map(laboratory *work) {
+    KD_TRY(read_lists(work));
+    KD_TRY(prepare(work));
+    KD_TRY(check_report(work));
+    memset(work->base.integrator, 0, sizeof work->base.integrator);
+    strcpy(work->base.integrator, "photon");
+    work->base.photon_map = work->map;
+    work->base.final_gather = 0;
+    general_note("%d estimators by %d numbers of photons, %dx%d pixels, %d samples each",
+                 work->contender_count, work->rung_count, work->base.width, work->base.height,
+                 work->base.spp);
+    printf("%-14s %5s %10s %9s %10s %10s\n", "estimator", "k", "radius", "seconds", "relMSE",
+           "of blocks");
+    KD_TRY(write_picture(work, &work->reference, "reference.png"));
+    for (int c = 0; c < work->contender_count; ++c)
+        for (int r = 0; r < work->rung_count; ++r) KD_TRY(measure(work, &work->contenders[c], r));
+    KD_TRY(write_table(work));
+    KD_TRY(report_write(work->values.report, "Density estimates against a reference",
+                        "Each estimator uses the same photons, with each number k per estimate. "
+                        "relMSE is the mean squared error against the reference, relative to each "
+                        "pixel's brightness: less is better."));
+    return KD_OK;
+}
+
+/* --- integrators ------------------------------------------------------------------------------ */
 
 static kd_status compare_integrators(laboratory *work, bool replace_estimators) {
     static experiment made;
@@ -330,12 +264,7 @@ static kd_status compare_integrators(laboratory *work, bool replace_estimators) 
     if (replace_estimators) lists->estimators = work->values.estimators;
     lists->ladders[VARY_NEIGHBOURS] = work->values.ladder;
     KD_TRY(experiment_read(&made, lists));
-    KD_TRY(image_read(&work->reference, work->values.reference));
-    kd_render_options_default(&work->base);
-    render_options_take_input(&work->base, &work->values.render);
-    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
-    KD_TRY(open_report(work->values.report));
-    base_of_scene(&work->base, work);
+    KD_TRY(prepare(work));
     made.scene_path = work->path;
     made.folder = work->values.report;
     made.loaded = work->loaded;

@@ -5,7 +5,6 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
-#include "core/system/paths.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
@@ -17,7 +16,6 @@
 #include "tools/program/render_values.h"
 #include <assert.h>
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -362,9 +360,7 @@ static kd_status write_report(const tracing *work, const char *folder) {
     char path[4096], text[768];
     const trace_values *values = &work->values;
     const tritree_counts *counts = &work->walk.counts;
-    const int length = snprintf(path, sizeof path, "%s/figure-heat.png", folder);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
-               "%s: the path is too long", folder);
+    KD_TRY(report_path(path, folder, "figure-heat.png"));
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     KD_TRY(image_write(&work->heat, path, &encoding));
     KD_TRY(report_scale(folder, "figure-heat", "nodes read by the ray of each pixel",
@@ -392,9 +388,7 @@ static kd_status trace(tracing *work, const option_line *line) {
         KD_TRY(image_writable(values->heat));
         KD_TRY(output_check(values->heat));
     }
-    if (values->report)
-        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME,
-                   "%s: cannot create the folder: %s", values->report, strerror(errno));
+    KD_TRY(report_make_folder(values->report));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
     interrupt_watch(&work->job, false);

@@ -1,13 +1,12 @@
 /* kandela tree: prints statistics of a triangle tree, level by level. */
 #include "accel/builders.h"
-#include "core/system/paths.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
+#include "tools/lab/report.h"
 #include "tools/lab/tree_levels.h"
 #include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,9 +68,7 @@ static kd_status check_outputs(const tree_values *values, const char *path) {
                    "%s: unknown suffix; expected .ply, .dot or .json", values->export_path);
         KD_TRY(output_check(values->export_path));
     }
-    if (values->report)
-        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME,
-                   "%s: cannot create the folder: %s", values->report, strerror(errno));
+    KD_TRY(report_make_folder(values->report));
     return output_check_input(path);
 }
 

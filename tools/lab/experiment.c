@@ -9,6 +9,7 @@
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
+#include "tools/lab/report.h"
 #include "tools/program/command.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -303,9 +304,7 @@ static void identify(experiment *work) {
 
 kd_status experiment_run(experiment *work) {
     char path[4096];
-    const int length = snprintf(path, sizeof path, "%s/experiment.jsonl", work->folder);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
-               "%s: the path is too long", work->folder);
+    KD_TRY(report_path(path, work->folder, "experiment.jsonl"));
     identify(work);
     KD_TRY(find_radius(work));
     for (int i = 0; i < work->method_count; ++i) KD_TRY(add_method(work, work->methods[i]));
@@ -323,6 +322,36 @@ kd_status experiment_run(experiment *work) {
     return KD_OK;
 }
 
+static kd_status write_table(const experiment *work) {
+    char path[4096];
+    file_output output;
+    KD_TRY(report_path(path, work->folder, "experiment.csv"));
+    KD_TRY(file_output_open(&output, path));
+    fputs("integrator,estimator,lookup,varies", output.stream);
+    for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%s", experiment_axis_names[i]);
+    fputs(",seconds,relmse,relmse_blocks,rmse\n", output.stream);
+    for (int t = 0; t < work->trial_count; ++t) {
+        const experiment_trial *trial = &work->trials[t];
+        fprintf(output.stream, "%s,%s,%s,%s", trial->integrator, trial->estimator, trial->lookup,
+                experiment_axis_names[trial->varies]);
+        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", trial->settings[i]);
+        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse,
+                trial->block_relmse, trial->rmse);
+    }
+    return file_output_commit(&output);
+}
+
+kd_status experiment_report(const experiment *work) {
+    char text[512];
+    KD_TRY(write_table(work));
+    snprintf(text, sizeof text,
+             "Each curve varies one parameter and keeps the others. relMSE is the mean squared "
+             "error against the reference, relative to each pixel's brightness: less is better. An "
+             "exponent of -1 means that twice the work halves it. Scene: %.200s.",
+             work->scene_path);
+    return report_write(work->folder, "Integrators against a reference", text);
+}
+
 const experiment_lists experiment_lists_usual = {
     NULL,
     "nearest,fixed,adaptive",
@@ -336,8 +365,7 @@ static const struct {
                        {"--ladder", 2, 1024},        {"--radius-ladder", 1e-3, 1e3},
                        {"--passes-ladder", 1, 1e6},  {"--alpha-ladder", 0.01, 1}};
 
-/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
-static bool next_part(const char **at, char out[16]) {
+bool experiment_next_part(const char **at, char out[16]) {
     const size_t length = strcspn(*at, ",");
     if (length == 0 || length >= 16) return false;
     memcpy(out, *at, length);
@@ -372,7 +400,8 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
 static kd_status read_methods(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at;) {
-        KD_REQUIRE(next_part(&at, part) && out->method_count < EXPERIMENT_METHODS, KD_ERROR_USAGE,
+        KD_REQUIRE(experiment_next_part(&at, part) && out->method_count < EXPERIMENT_METHODS,
+                   KD_ERROR_USAGE,
                    "--integrators %s: expected at most %d names, separated by commas", list,
                    EXPERIMENT_METHODS);
         const integrator *row = integrator_find(part);
@@ -388,7 +417,7 @@ static kd_status read_estimators(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at; ++out->estimator_count) {
         photon_estimator estimator;
-        KD_REQUIRE(next_part(&at, part) && out->estimator_count < EXPERIMENT_METHODS &&
+        KD_REQUIRE(experiment_next_part(&at, part) && out->estimator_count < EXPERIMENT_METHODS &&
                        photon_estimator_find(&estimator, part) == KD_OK,
                    KD_ERROR_USAGE, "--estimators %s: expected some of nearest, fixed, adaptive",
                    list);
@@ -402,7 +431,7 @@ static kd_status read_lookups(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at; ++out->lookup_count) {
         int index = 0;
-        const bool read = out->lookup_count < 3 && next_part(&at, part);
+        const bool read = out->lookup_count < 3 && experiment_next_part(&at, part);
         while (read && index < 3 && strcmp(part, names[index]) != 0) ++index;
         KD_REQUIRE(read && index < 3, KD_ERROR_USAGE,
                    "--views %s: expected some of visible, precomputed, gathered", list);

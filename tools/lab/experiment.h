@@ -63,6 +63,8 @@ typedef struct experiment_lists {
 } experiment_lists;
 extern const experiment_lists experiment_lists_usual; /* no integrators */
 
+/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
+bool experiment_next_part(const char **at, char out[16]);
 /* Parses integrators, estimators, lookups and ladders. KD_ERROR_USAGE names the option. */
 kd_status experiment_read(experiment *out, const experiment_lists *lists);
 /* Creates the trials and measures those that are not yet in FOLDER/experiment.jsonl. After

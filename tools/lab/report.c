@@ -6,17 +6,33 @@
 #include "tools/report_drawing_script.h"
 #include "tools/report_script.h"
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NO_PYTHON = 127 };
 
+kd_status report_make_folder(const char *folder) {
+    if (!folder) return KD_OK;
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
+               folder, strerror(errno));
+    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: not a folder",
+               folder);
+    return KD_OK;
+}
+
+kd_status report_path(char path[4096], const char *folder, const char *name) {
+    const int length = snprintf(path, 4096, "%s/%s", folder, name);
+    KD_REQUIRE(length > 0 && length < 4096, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               folder);
+    return KD_OK;
+}
+
 static kd_status open_in(file_output *out, const char *folder, const char *name,
                          const char *suffix) {
-    char path[4096];
-    const int length = snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
-               "%.60s...: the path is too long", folder);
+    char path[4096], file[128];
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    KD_TRY(report_path(path, folder, file));
     return file_output_open(out, path);
 }
 
@@ -46,45 +62,6 @@ static cJSON *add_object(cJSON *list) {
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToArray(list, object);
     return object;
-}
-
-kd_status report_plot(const char *folder, const char *name, const plot *plot) {
-    cJSON *json = new_drawing("curves", plot->title);
-    cJSON_AddStringToObject(json, "x", plot->x_label);
-    cJSON_AddStringToObject(json, "y", plot->y_label);
-    cJSON_AddBoolToObject(json, "scattered", plot->scattered);
-    cJSON *series = cJSON_AddArrayToObject(json, "series");
-    for (int s = 0; s < plot->series_count; ++s) {
-        cJSON *curve = add_object(series);
-        cJSON_AddStringToObject(curve, "name", plot->series[s].name);
-        cJSON *points = cJSON_AddArrayToObject(curve, "points");
-        for (int i = 0; i < plot->series[s].count; ++i) {
-            const plot_point *point = &plot->series[s].points[i];
-            cJSON *row = cJSON_CreateDoubleArray((const double[]){point->x, point->y}, 2);
-            cJSON_AddItemToArray(row, cJSON_CreateString(point->label));
-            cJSON_AddItemToArray(points, row);
-        }
-    }
-    return write_json(folder, name, json);
-}
-
-kd_status report_bars(const char *folder, const char *name, const bars *bars) {
-    cJSON *json = new_drawing("bars", bars->title);
-    cJSON_AddStringToObject(json, "unit", bars->unit);
-    cJSON *parts = cJSON_AddArrayToObject(json, "parts");
-    for (int i = 0; i < bars->part_count; ++i)
-        cJSON_AddItemToArray(parts,
-                             cJSON_CreateString(bars->part_names[i] ? bars->part_names[i] : ""));
-    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
-    for (int i = 0; i < bars->row_count; ++i) {
-        cJSON *row = add_object(rows);
-        cJSON_AddStringToObject(row, "name", bars->rows[i].name);
-        cJSON_AddItemToObject(row, "parts",
-                              cJSON_CreateDoubleArray(bars->rows[i].parts, bars->part_count));
-        cJSON_AddNumberToObject(row, "mark", bars->rows[i].mark);
-    }
-    cJSON_AddStringToObject(json, "mark", bars->mark_name ? bars->mark_name : "");
-    return write_json(folder, name, json);
 }
 
 kd_status report_drawing(const char *folder, const char *name, const drawn_segment *segments,

@@ -4,8 +4,9 @@
 Draws the charts and writes the page of a report's folder (default: the folder of this script), with
 Python's standard library alone. results.jsonl, lines of kandela bench, becomes chart-*.svg: one chart
 for each question (time or rate, SAH cost at equal cost constants, speed-up, stages, published figures).
-NAME.json with a "kind" becomes NAME.svg or, with the kind "scale", the key of the picture NAME.png.
-estimates.csv and experiment.csv become tables, and the pictures named in estimates.csv a grid.
+levels.json, of kandela tree, becomes figure-*.svg. NAME.json with a "kind" becomes NAME.svg or, with
+the kind "scale", the key of the picture NAME.png. estimates.csv and experiment.csv become curves and
+tables, and the pictures named in estimates.csv a grid.
 index.html holds all of these and the title and text of page.json in one file. kandela bench --report
 copies the script to the folder and runs it; edit it and run it again to change the page.
 """
@@ -18,7 +19,7 @@ import os
 import re
 import sys
 
-from report_drawing import SVG_STYLE, bars, curves, drawn, natural, number, power
+from report_drawing import SVG_STYLE, bars, curves, natural, number, power, segments
 
 # Quantities. {}: the noun of what a rate counts.
 BUILD, TIME, RATE = "build time [ms]", "time [ms]", "million {} per second"
@@ -62,6 +63,9 @@ SCALED = {"8 nearest": ("time of a query [µs]", "points"), "diffuse rays": ("ti
           "triangle trees": (BUILD, "triangles")}
 HEADS = {"seconds": "time [s]", "relmse": "relMSE", "relmse_blocks": "relMSE of 4 x 4 pixel means", "rmse": "RMSE [radiance]",
          "radius": "radius [scene units]", "spp": "samples per pixel"}
+# What the columns of experiment.csv mean on the axes of its charts.
+PARAMETERS = {"seconds": "time of photons, their trees and rendering [s]", "spp": "samples per pixel", "photons": "photons stored",
+              "k": "photons per estimate k", "radius": "radius [scene units]", "passes": "passes", "alpha": "alpha"}
 NOT_COMPARED = "by tests"  # this run had no second result to compare with
 MOST_CURVES = 8
 OPEN_ROWS = 30  # longer tables are folded
@@ -349,8 +353,7 @@ def scale(made):
 
 def estimates(folder):
     """Returns the pictures of an estimate, each with its difference from the reference, by estimator and k."""
-    with open(os.path.join(folder, "estimates.csv"), encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(folder, "estimates.csv")
     # the colours of compare_images: log2(1 + 1023 e) / 10
     stops = ["rgb(0,0,0)", "rgb(71,15,120)", "rgb(186,46,89)", "rgb(245,128,51)", "rgb(252,219,102)", "rgb(255,255,255)"]
     text = "<h2>Pictures</h2>\n<p>Each picture is followed by its difference: a pixel's term of the relMSE on a logarithmic scale.</p>\n"
@@ -376,6 +379,50 @@ def csv_table(folder, file):
     return table([HEADS.get(head, head) for head in heads], [[shown(text) for text in row] for row in rows])
 
 
+def read_rows(folder, file):
+    with open(os.path.join(folder, file), encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def estimate_charts(rows):
+    """Yields (name, drawing) of estimates.csv: the errors against time and against k."""
+    for name, title, x_name, x, y, label in (
+            ("error-time", "relMSE against time; the numbers are photons per estimate", "rendering time [s]", "seconds", "relmse", "k"),
+            ("error-k", "relMSE of 4 x 4 pixel means against photons per estimate", PARAMETERS["k"], "k", "relmse_blocks", "")):
+        series = {}
+        for row in rows:
+            series.setdefault(row["estimator"], []).append((float(row[x]), float(row[y]), row.get(label, "")))
+        yield name, curves(title, "", x_name, "relMSE", series.items(), rows)
+
+
+def experiment_charts(rows):
+    """Yields (name, drawing) of experiment.csv: the error against time and against each parameter that varies."""
+    for axis, x_name in PARAMETERS.items():
+        series = {}
+        for row in rows:
+            if axis in ("seconds", row["varies"]):
+                name = " ".join(filter(None, (row["integrator"], row["estimator"], row["lookup"])))
+                series.setdefault(name, []).append((float(row[axis]), float(row["relmse"])))
+        found = [(name, sorted(points)) for name, points in series.items() if len(points) > 1]
+        more = " (further curves in the table)" if len(found) > MOST_CURVES else ""
+        if found:
+            title = f"relMSE against {x_name}{more}"
+            yield f"figure-error-{axis}", curves(title, "", x_name, "relMSE", found[:MOST_CURVES], rows, axis == "seconds")
+
+
+def level_charts(made):
+    """Yields (name, drawing) of levels.json, the statistics of a tree."""
+    levels = [(f"level {level['level']}", level) for level in made["levels"]]
+    costs = [(name, [level["inner_cost"], level["leaf_cost"]], None, 0) for name, level in levels]
+    yield "figure-1-cost", bars("SAH cost by level [triangle tests per ray]", "", costs, made, ("inner nodes", "leaves"))
+    visits = [(name, [level["met"]], None, level["expected"]) for name, level in levels]
+    yield "figure-2-visits", bars("Nodes that a line through the box intersects [nodes per line]", "", visits, made,
+                                  ("counted, mean of random lines",), "predicted from the surface areas of their boxes")
+    last = len(made["leaf_sizes"]) - 1
+    sizes = [(f"{i} triangles{' or more' * (i == last)}", [count], None, 0) for i, count in enumerate(made["leaf_sizes"])]
+    yield "figure-3-leaves", bars("Leaves by their number of triangles [leaves]", "", sizes, made)
+
+
 def write_drawing(folder, name, drawing):
     with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:
         file.write(drawing.replace("<title>", f"<style>{SVG_STYLE}</style><title>", 1) + "\n")
@@ -383,16 +430,21 @@ def write_drawing(folder, name, drawing):
 
 
 def figures(folder, benchmark):
-    """Draws what the .json files describe, and adds pictures that no table names: time first, then by name."""
+    """Draws what tables of errors and the .json files describe, and adds pictures that no table names."""
     text = ""
-    for file in sorted(os.listdir(folder), key=lambda file: (not re.search("seconds|time", file), natural(file))):
+    for file, charts in (("estimates.csv", estimate_charts), ("experiment.csv", experiment_charts)):
+        if not benchmark and os.path.exists(os.path.join(folder, file)):
+            text += "".join(write_drawing(folder, *each) for each in charts(read_rows(folder, file)))
+    for file in sorted(os.listdir(folder), key=natural):
         name, path = file.removesuffix(".json"), os.path.join(folder, file)
         if not file.endswith(".json") or file == "page.json" or (benchmark and not file.startswith("figure-")):
             continue
         with open(path, encoding="utf-8") as stream:
             made = json.load(stream)
-        if isinstance(made, dict) and made.get("kind") in ("curves", "bars", "segments"):
-            text += write_drawing(folder, name, drawn(made))
+        if file == "levels.json":
+            text += "".join(write_drawing(folder, *each) for each in level_charts(made))
+        elif isinstance(made, dict) and made.get("kind") == "segments":
+            text += write_drawing(folder, name, segments(made["rows"], made))
         elif isinstance(made, dict) and made.get("kind") == "scale":
             text += picture(folder, name + ".png", scale(made))
     return f'<div class="case">{text}</div>\n' if text else ""

@@ -191,14 +191,3 @@ def segments(rows, data):
     drawing.height += 330
     drawing.keys((colour, f"plane across the {'xyz'[colour]} axis") for colour in sorted({int(row["colour"]) for row in rows}))
     return drawing.done(data)
-
-
-def drawn(made):
-    """Returns the drawing that a .json file describes."""
-    if made["kind"] == "curves":
-        return curves(made["title"], "", made["x"], made["y"], [(one["name"], one["points"]) for one in made["series"]], made,
-                      made.get("scattered", False))
-    if made["kind"] == "bars":
-        rows = [(row["name"], row["parts"], None, row["mark"]) for row in made["rows"]]
-        return bars(f"{made['title']} [{made['unit']}]", "", rows, made, made["parts"], made["mark"])
-    return segments(made["rows"], made)

@@ -253,75 +253,15 @@ kd_status tree_export(const char *path, const tritree *tree, const double origin
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-typedef struct chart {
-    bars_row rows[TREE_LEVELS];
-    char names[TREE_LEVELS][32];
-    int count;
-} chart;
-
-static bars_row *add_row(chart *chart, const char *before, uint32_t number, const char *after) {
-    bars_row *row = &chart->rows[chart->count];
-    memset(row, 0, sizeof *row);
-    snprintf(chart->names[chart->count], sizeof chart->names[0], "%s%u%s", before, number, after);
-    row->name = chart->names[chart->count++];
-    return row;
-}
-
-static kd_status draw_costs(const char *folder, const tree_levels *levels) {
-    chart made = {.count = 0};
-    for (uint32_t l = 0; l < levels->count; ++l) {
-        bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = levels->levels[l].inner_cost;
-        row->parts[1] = levels->levels[l].leaf_cost;
-    }
-    const bars drawn = {.title = "SAH cost by level",
-                        .unit = "triangle tests per ray",
-                        .part_names = {"inner nodes", "leaves"},
-                        .part_count = 2,
-                        .rows = made.rows,
-                        .row_count = made.count};
-    return report_bars(folder, "figure-1-cost", &drawn);
-}
-
-static kd_status draw_visits(const char *folder, const tree_levels *levels) {
-    chart made = {.count = 0};
-    for (uint32_t l = 0; l < levels->count; ++l) {
-        bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = levels->levels[l].intersected;
-        row->mark = levels->levels[l].expected;
-    }
-    const bars drawn = {.title = "Nodes that a line through the box intersects",
-                        .unit = "nodes per line",
-                        .mark_name = "predicted from the surface areas of their boxes",
-                        .part_names = {"counted, mean of random lines"},
-                        .part_count = 1,
-                        .rows = made.rows,
-                        .row_count = made.count};
-    return report_bars(folder, "figure-2-visits", &drawn);
-}
-
-static kd_status draw_leaves(const char *folder, const tree_levels *levels) {
-    chart made = {.count = 0};
-    for (uint32_t i = 0; i < LEAF_SIZES; ++i)
-        add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " triangles or more")->parts[0] =
-            (double)levels->leaf_sizes[i];
-    const bars drawn = {.title = "Leaves by their number of triangles",
-                        .unit = "leaves",
-                        .part_count = 1,
-                        .rows = made.rows,
-                        .row_count = made.count};
-    return report_bars(folder, "figure-3-leaves", &drawn);
-}
-
 kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *levels,
                       const char *name) {
-    char text[640];
+    char text[640], path[4096];
+    const double origin[3] = {0, 0, 0};
     double expected = 0, intersected = 0;
     for (uint32_t l = 0; l < levels->count; ++l)
         expected += levels->levels[l].expected, intersected += levels->levels[l].intersected;
-    KD_TRY(draw_costs(folder, levels));
-    KD_TRY(draw_visits(folder, levels));
-    KD_TRY(draw_leaves(folder, levels));
+    KD_TRY(report_path(path, folder, "levels.json"));
+    KD_TRY(tree_export(path, tree, origin, levels, 0));
     snprintf(text, sizeof text,
              "%.200s: %" PRIu64 " nodes, %" PRIu64 " leaves, depth %u, SAH cost %.4g. A line "
              "through the box meets %.4g nodes by the share of their surfaces, %.4g as counted on "

@@ -92,7 +92,7 @@ def draw_hashes(program, path):
         for column, name in enumerate(SETS):
             same = found[name, builder] == found[name, "recursive"]
             colour = svg.COLOURS[0] if same else svg.COLOURS[1]
-            drawing.box(106 + 86 * column, y, 78, 24, "white", colour, 1.5)
+            drawing.box(106 + 86 * column, y, 78, 24, "white", colour, 1.5, apart=True)
             drawing.text(145 + 86 * column, y + 16, found[name, builder][:8], 11, "middle", colour)
     drawing.text(106, 50 + 28 * len(builders), "the first digits of each tree's hash; blue: the reference tree", 11)
     drawing.write(path)

@@ -64,7 +64,7 @@ def draw_trees(program, folder):
             height = full * row["sah_cost"] / exact["sah_cost"] / 2
             same = row["hash"] == exact["hash"]
             fill = COLOURS[0] if same else COLOURS[1] if builder == "zhou" else COLOURS[4]
-            drawing.box(left + 29 * b, base - height, 24, height, fill=fill, stroke=0)
+            drawing.box(left + 29 * b, base - height, 24, height, fill=fill, stroke=0, apart=True)
             drawing.text(left + 29 * b + 12, base - height - 5, f"{row['sah_cost']:.1f}", 10, "middle")
             drawing.text(left + 29 * b + 12, base + 14, builder, 7, "middle")
         drawing.text(left + 70, base + 36, f"{model}, {exact['n']} triangles", 11, "middle")

@@ -24,7 +24,7 @@ def draw_tree(canvas, row, builder, told, place):
         begin, end = place(leaf["from"]), place(leaf["to"])
         full = leaf["triangles"] > 0
         colour = svg.COLOURS[1] if leaf["hit"] else svg.COLOURS[0] if full else "#e8e8e8"
-        canvas.box(begin, y + 18 * (index % 2), max(end - begin, 1), 18, colour, "white", 0.6)
+        canvas.box(begin, y + 18 * (index % 2), max(end - begin, 1), 18, colour, "white", 0.6, apart=True)
 
 
 def draw(program, folder):

@@ -33,7 +33,7 @@ def draw_bar(drawing, top, name, watts):
     x = left
     for row, name_of_row in enumerate(ROWS):
         share = watts[name_of_row] / emitted
-        drawing.box(x, top, share * length, 20, COLOURS[row], "none", 0)
+        drawing.box(x, top, share * length, 20, COLOURS[row], "none", 0, apart=True)
         if share > 0.06:
             drawing.text(x + share * length / 2, top + 14, f"{100 * share:.1f} %", 11, "middle", "white")
         x += share * length
@@ -47,7 +47,7 @@ def draw_bar(drawing, top, name, watts):
 def draw(program, folder):
     drawing = Drawing(680, 80 + 30 * len(NAMES))
     for row, name in enumerate(ROWS):
-        drawing.box(130 + 100 * row, 12, 12, 12, COLOURS[row], "none", 0)
+        drawing.box(130 + 100 * row, 12, 12, 12, COLOURS[row], "none", 0, apart=True)
         drawing.text(147 + 100 * row, 23, name, 12)
     drawing.text(568, 23, "ended + cut", 11, "end")
     drawing.text(645, 23, "unaccounted", 11, "end")

@@ -51,6 +51,6 @@ def draw(program, folder):
         for at, digit in enumerate(told):
             shade = 235 - 12 * int(digit, 16)
             colour = f"#{shade:02x}{shade:02x}ff" if told == first else f"#ff{shade:02x}{shade:02x}"
-            canvas.box(190 + 18 * at, y, 18, 22, colour, "white", 0.6)
+            canvas.box(190 + 18 * at, y, 18, 22, colour, "white", 0.6, apart=True)
         canvas.text(490, y + 16, told, 12)
     canvas.write(f"{folder}/eight_hashes.svg")

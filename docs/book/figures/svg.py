@@ -8,57 +8,63 @@ def number(value):
 
 
 class Drawing:
-    """A canvas of width x height points, y downwards."""
+    """A canvas of width x height points, y downwards. Texts are above all shapes."""
 
     def __init__(self, width, height):
         self.width, self.height = width, height
-        self.parts = []
+        self.shapes, self.words = [], []
+
+    def shape(self, data, style, filled=False):
+        """Draws a path. Paths of one style become one element unless a filled shape comes between them."""
+        for shape in reversed(self.shapes):
+            if shape[1] == style:
+                shape[0] += data
+                return
+            if filled or shape[2]:
+                break
+        self.shapes.append([data, style, filled])
 
     def line(self, x0, y0, x1, y1, colour="#333", width=1.0, dashed=False):
         dash = ' stroke-dasharray="4 3"' if dashed else ""
-        self.parts.append(
-            f'<line x1="{number(x0)}" y1="{number(y0)}" x2="{number(x1)}" y2="{number(y1)}" '
-            f'stroke="{colour}" stroke-width="{number(width)}"{dash}/>'
-        )
+        self.path([(x0, y0), (x1, y1)], colour, width, dash)
 
-    def path(self, points, colour="#333", width=1.5):
-        text = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-        self.parts.append(
-            f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{number(width)}"/>'
-        )
+    def path(self, points, colour="#333", width=1.5, more=""):
+        data = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+        self.shape(data, f'stroke="{colour}" stroke-width="{number(width)}"{more}')
 
-    def box(self, x, y, width, height, fill="none", colour="#333", stroke=1.0):
-        self.parts.append(
-            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
-            f'fill="{fill}" stroke="{colour}" stroke-width="{number(stroke)}"/>'
-        )
+    def box(self, x, y, width, height, fill="none", colour="#333", stroke=1.0, apart=False):
+        """Draws a rectangle. apart: it overlaps no other filled shape, so it may be drawn with earlier ones."""
+        data = f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
+        self.shape(data, f'fill="{fill}" stroke="{colour}" stroke-width="{number(stroke)}"', fill != "none" and not apart)
 
     def circle(self, x, y, radius, fill="#333", colour="none"):
-        self.parts.append(
-            f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{fill}" stroke="{colour}"/>'
-        )
+        if colour == "none":  # a point with round ends
+            style = f'stroke="{fill}" stroke-width="{number(2 * radius)}" stroke-linecap="round"'
+            self.shape(f"M{number(x)} {number(y)}h0", style, True)
+            return
+        half = f"a{number(radius)} {number(radius)} 0 1 0 "
+        data = f"M{number(x - radius)} {number(y)}{half}{number(2 * radius)} 0{half}{number(-2 * radius)} 0"
+        self.shape(data, f'fill="{fill}" stroke="{colour}"', fill != "none")
 
     def dots(self, points, radius, colour):
-        """Draws discs of one size and colour as a path of points with round ends."""
-        text = "".join(f"M{number(x)} {number(y)}h0" for x, y in points)
-        self.parts.append(
-            f'<path d="{text}" stroke="{colour}" stroke-width="{number(2 * radius)}" stroke-linecap="round"/>'
-        )
+        for x, y in points:
+            self.circle(x, y, radius, colour)
 
     def text(self, x, y, words, size=12, anchor="start", colour="#222"):
         words = str(words).replace("&", "&amp;").replace("<", "&lt;")
-        self.parts.append(
-            f'<text x="{number(x)}" y="{number(y)}" font-family="sans-serif" font-size="{size}" '
-            f'text-anchor="{anchor}" fill="{colour}">{words}</text>'
+        self.words.append(
+            f'<text x="{number(x)}" y="{number(y)}" font-size="{size}" text-anchor="{anchor}" fill="{colour}">{words}</text>'
         )
 
     def write(self, path):
+        shapes = [f'<path d="{data}" {style}/>' for data, style, _ in self.shapes]
         with open(path, "w", encoding="utf-8") as file:
             file.write(
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
-                f'viewBox="0 0 {self.width} {self.height}">\n<rect width="100%" height="100%" fill="white"/>\n'
+                f'viewBox="0 0 {self.width} {self.height}" fill="none" font-family="sans-serif">\n'
+                '<rect width="100%" height="100%" fill="white"/>\n'
             )
-            file.write("\n".join(self.parts) + "\n</svg>\n")
+            file.write("\n".join(shapes + self.words) + "\n</svg>\n")
 
 
 class Plot(Drawing):
