@@ -260,6 +260,7 @@ static kd_status render_frame(render_result *out, render_trees *trees, scene_vie
     const render_keeping *keeping = saving->keeping;
     const bool sliced = render_is_sliced(scene, frame->options);
     ranks *comm = frame->comm;
+    frame->groups = keeping->groups;
     if (keeping->kept) trees = &keeping->kept->trees;
     const kd_status built = render_trees_reuse(out, frame->device_frame, keeping->kept, trees, view,
                                                frame->options, frame->job);

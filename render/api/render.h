@@ -91,6 +91,9 @@ typedef struct render_keeping {
     /* Trees that outlive the rendering, for the next one of the same scene; the caller zeroes it
      * and calls render_kept_close. Not for scenes that move. NULL: trees are not kept. */
     struct render_kept *kept;
+    /* Films of light groups, which scale the picture; the caller closes them before the next
+       rendering. NULL: none. */
+    struct light_groups *groups;
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
        image. NULL: a single process. */

@@ -1,6 +1,7 @@
 /* The result of a rendering from its film. */
 #include "render/api/render_develop.h"
 #include "core/status.h"
+#include "render/frame/light_groups.h"
 #include "scenes/mesh/origin.h"
 
 /* The rows are the axes right, up and back, so the camera looks along its -z axis. The matrix is
@@ -25,6 +26,7 @@ static void write_camera_matrix(float matrix[16], const camera *view, const doub
 }
 
 kd_status render_develop(render_result *out, const film *film, const frame *frame, double started) {
+    film = light_groups_film(frame->groups, film);
     KD_TRY(film_resolve(film, &out->picture));
     if (film->width != frame->options->width || film->height != frame->options->height) {
         out->picture.left = film->x0;

@@ -80,6 +80,7 @@ typedef struct frame {
     struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
     struct kept_maps *kept_maps; /* photon maps of earlier renderings; NULL: none are kept */
+    struct light_groups *groups; /* films of light groups; NULL: none */
     bool distributed;            /* photons stay at the ranks that traced them (take_distributed) */
     double pause;    /* timing_now() from which the keeper is to save the film; 0: never */
     double watch_at; /* timing_now() of the next call of keeper->watch */
@@ -162,7 +163,8 @@ typedef struct integrator {
     /* The light that the limits of the path length cut off is estimated by more calls of the
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
-    bool studio; /* the look auto of mesh files is studio */
+    bool light_groups; /* on a CPU, samples are added to films of light groups, too */
+    bool studio;       /* the look auto of mesh files is studio */
     bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to

@@ -13,6 +13,7 @@
 #include "accel/rays/batch.h"
 #include "core/math/sobol_many.h"
 #include "core/memory.h"
+#include "render/frame/light_groups.h"
 #include "render/frame/waves.h"
 
 enum { POOL = 512 };
@@ -27,8 +28,8 @@ typedef struct pooled_path {
 typedef struct pooled_shadow {
     shadow_request request;
     vec3 throughput;
-    uint32_t sample;
-    bool indirect; /* the path has scattered before */
+    uint32_t sample, light; /* `light` is known if there are groups */
+    bool indirect;          /* the path has scattered before */
 } pooled_shadow;
 
 typedef struct path_pool {
@@ -36,8 +37,9 @@ typedef struct path_pool {
     const path_options *options;
     const pixel_request *requests;
     pixel_sample *samples;
-    uint32_t count, next;     /* number of samples; next one to start */
-    uint32_t active, shadows; /* number of paths; number of shadow rays in this wavefront */
+    const light_groups *groups; /* NULL: none */
+    uint32_t count, next;       /* number of samples; next one to start */
+    uint32_t active, shadows;   /* number of paths; number of shadow rays in this wavefront */
     camera_sight sight;
     rng_block light[POOL], scatter[POOL]; /* random numbers for the paths' next surfaces */
     pooled_path paths[POOL];
@@ -92,6 +94,30 @@ static void take_first(const path_pool *p, pixel_sample *sample, const ray *ray,
     *sample = pixel_of_by(p->view, p->sight.axes.normal, ray, at, sample->radiance, sample->rays);
 }
 
+/* Adds to a sample what comes from a light source. */
+static void add_radiance(const path_pool *p, uint32_t sample, uint32_t light, vec3 radiance) {
+    const pixel_request *at = p->requests + sample;
+    p->samples[sample].radiance = vec3_add(p->samples[sample].radiance, radiance);
+    if (p->groups) light_groups_add(p->groups, at->x, at->y, light, radiance);
+}
+
+/* Returns the light source that path_sample_light_by has chosen. */
+static uint32_t light_sampled(const scene_view *scene, const path_state *state, path_turn turn,
+                              const surface *at, rng_block random) {
+    const bool in_volume = turn == PATH_SCATTERS_IN_VOLUME;
+    const vec3 normal =
+        in_volume ? vec3_all(0) : path_light_normal(at, vec3_negate(state->ray.direction));
+    float chance;
+    return light_choose(scene, in_volume ? state->place : at->position, normal, random.value[2],
+                        &chance);
+}
+
+/* Returns the light source whose emission a ray finds, which ends at `hit` or leaves the scene. */
+static uint32_t light_found(const scene_view *scene, const ray_hit *hit) {
+    if (hit->triangle == KD_NONE) return scene->environment.light;
+    return scene->triangle_lights ? scene->triangle_lights[hit->triangle] : KD_NONE;
+}
+
 static void sample_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
                          rng_block random, pixel_sample *sample) {
     pooled_shadow *shadow = p->pending + p->shadows;
@@ -99,6 +125,8 @@ static void sample_light(path_pool *p, const pooled_path *path, path_turn turn, 
         shadow->throughput = path->state.throughput;
         shadow->sample = path->sample;
         shadow->indirect = path->state.scattered > 0;
+        if (p->groups)
+            shadow->light = light_sampled(p->view->scene, &path->state, turn, at, random);
         ++p->shadows;
         return;
     }
@@ -120,7 +148,7 @@ static bool shade_path(path_pool *p, uint32_t number) {
     const path_turn turn =
         path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
     if (path->depth == 1) take_first(p, to, &path->state.ray, &at);
-    to->radiance = vec3_add(to->radiance, sent);
+    add_radiance(p, path->sample, light_found(scene, &hit), sent);
     if (path_seeks_light(turn, &at)) sample_light(p, path, turn, &at, p->light[number], to);
     return turn != PATH_ENDS &&
            path_go_on_by(scene, &path->state, turn, &at, path->depth++, p->scatter[number]);
@@ -174,19 +202,22 @@ static void cast_shadows(path_pool *p) {
         const pooled_shadow *shadow = p->pending + i;
         pixel_sample *to = p->samples + shadow->sample;
         const vec3 direct = shadow_request_light(&shadow->request, shadow_share(p, i, &to->rays));
-        to->radiance = vec3_add(to->radiance, path_clamped(p->options, shadow->indirect,
-                                                           vec3_mul(shadow->throughput, direct)));
+        add_radiance(
+            p, shadow->sample, shadow->light,
+            path_clamped(p->options, shadow->indirect, vec3_mul(shadow->throughput, direct)));
     }
 }
 
 bool path_pool_take(const pixel_view *view, const path_options *options,
-                    const pixel_request *request, uint32_t count, pixel_sample *samples) {
+                    const pixel_request *request, uint32_t count, pixel_sample *samples,
+                    const light_groups *groups) {
     path_pool *p = (path_pool *)memory_try_allocate(sizeof *p);
     if (!p) return false;
     p->view = view;
     p->options = options;
     p->requests = request;
     p->samples = samples;
+    p->groups = groups && groups->sums ? groups : NULL;
     p->count = count;
     p->next = p->active = 0;
     p->sight = camera_sight_of(&view->eye, view->height);

@@ -40,10 +40,11 @@ kd_status waves_take_paths(const frame *frame, const path_options *options,
 /* --- on a CPU --------------------------------------------------------------------------------- */
 
 /* Sets samples[i] to path_pixel of request[i] (render/integrators/pixel_methods.h), bit for bit, by
-   advancing some hundred paths together. Returns false, and does nothing, if there is not enough
-   memory. */
+   advancing some hundred paths together, and adds their parts to films of light groups, unless
+   `groups` is NULL. Returns false, and does nothing, if there is not enough memory. */
 bool path_pool_take(const pixel_view *view, const path_options *options,
-                    const pixel_request *request, uint32_t count, pixel_sample *samples);
+                    const pixel_request *request, uint32_t count, pixel_sample *samples,
+                    const struct light_groups *groups);
 
 #ifdef __cplusplus
 }

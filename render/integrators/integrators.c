@@ -49,7 +49,9 @@ static pixel_sample path_sample(const frame *frame, int32_t x, int32_t y, uint32
 static void path_samples(const frame *frame, const pixel_request *request, uint32_t count,
                          pixel_sample *out) {
     const pixel_view view = integrator_view(frame);
-    if (path_pool_take(&view, (const path_options *)frame->state, request, count, out)) return;
+    if (path_pool_take(&view, (const path_options *)frame->state, request, count, out,
+                       frame->groups))
+        return;
     for (uint32_t i = 0; i < count; ++i)
         out[i] = path_sample(frame, request[i].x, request[i].y, request[i].sample);
 }
@@ -71,6 +73,7 @@ const integrator integrator_path = {.name = "path",
                                     .omits = OMITS_POINT_CAUSTICS,
                                     .depth_probe = &integrator_path,
                                     .studio = true,
+                                    .light_groups = true,
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
@@ -85,6 +88,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
                                       .depth_probe = &integrator_direct,
                                       .studio = true,
+                                      .light_groups = true,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */

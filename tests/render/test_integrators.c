@@ -238,10 +238,10 @@ static uint32_t compare_pool(const pixel_view *view, const path_options *options
             for (uint32_t s = 0; s < EACH; ++s)
                 request[count++] = (pixel_request){x, y, s + (uint32_t)x % 2};
     memset(got, 0x55, sizeof got);
-    path_pool_take(view, options, request, 0, got);
-    path_pool_take(view, options, request, 1, got);
-    path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
-    path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
+    path_pool_take(view, options, request, 0, got, NULL);
+    path_pool_take(view, options, request, 1, got, NULL);
+    path_pool_take(view, options, request + 1, COUNT - 2, got + 1, NULL);
+    path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1, NULL);
     for (uint32_t i = 0; i < COUNT; ++i) {
         const pixel_sample expected = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
                                                  request[i].y, request[i].sample);

@@ -97,13 +97,13 @@ def check_scene(session):
 
 
 def check_lights():
-    """A light scaled by a power of two gives pictures scaled by it, also of photons."""
+    """A light scaled by a power of two gives pictures scaled by it; with a clamp, which is not linear, they begin anew."""
     with open("lamp.json", "w", encoding="utf-8") as file:
         meshes = [{"quad": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]], "material": {"diffuse": [0.5, 0.5, 0.5]}},
                   {"quad": [[-1, 2, -1], [1, 2, -1], [1, 2, 1], [-1, 2, 1]], "material": {"emission": [1, 2, 3]}}]
         camera = {"eye": [0, 1, 4], "look_at": [0, 0.5, 0]}
         json.dump({"kandela": 1, "meshes": meshes, "camera": camera}, file)
-    session = Session("serve", "lamp.json", *SMALL)
+    session = Session("serve", "lamp.json", *SMALL, "--clamp", "1000")
     try:
         state = session.wait(lambda state: state["status"] == "done")
         (lamp,) = state["lights"]

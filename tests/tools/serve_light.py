@@ -125,6 +125,43 @@ def write_scene():
     camera = {"eye": [0, 1.2, 5], "look_at": [0, 1, 0]}
     with open("foggy.json", "w", encoding="utf-8") as file:
         json.dump({"kandela": 1, "materials": materials, "meshes": meshes, "camera": camera, **fog}, file)
+    del materials["lamp"]
+    materials.update(warm={"emission": [5, 2, 1]}, cold={"emission": [1, 2, 5]})
+    for x, material in ((-1.5, "warm"), (0.5, "cold")):
+        meshes.append({"quad": [[x, 3, -0.5], [x + 1, 3, -0.5], [x + 1, 3, 0.5], [x, 3, 0.5]], "material": material})
+    with open("lamps.json", "w", encoding="utf-8") as file:
+        json.dump({"kandela": 1, "materials": materials, "meshes": [mesh for mesh in meshes if mesh["material"] != "lamp"], "camera": camera}, file)
+
+
+def check_light_groups(session):
+    """The scales of two lamps act on a picture of `path` and `direct` at once, and undone they leave no trace."""
+    lights = [light["name"] for light in session.state()["lights"]]
+    assert lights == ["warm", "cold"], lights
+
+    def scaled(*scales):
+        before = session.state()
+        status, content = session.ask("/api/lights", [{"name": name, "scale": scale} for name, scale in zip(lights, scales)])
+        assert status == 200, content
+        state = session.wait(lambda state: state["picture"] > before["picture"])
+        assert state["generation"] == before["generation"] and state["status"] == "done", "no new rendering"
+        return session.picture()[3]
+
+    for method, eye in (("path", []), ("direct", ["--eye", "0,1.2,4"])):
+        if method == "direct":
+            session.post("/api/settings", {"integrator": method})
+        assert session.state()["light_groups"] == "sum"
+        whole = check_same(session, "--integrator", method, *eye, scene="lamps.json")
+        warm, cold, both, double = scaled(1, 0), scaled(0, 1), scaled(1, 1), scaled(2, 0.5)
+        assert both == whole and max(warm[0::3]) > max(warm[2::3]) and max(cold[0::3]) < max(cold[2::3])
+        for one, other, all_, sum_ in zip(warm, cold, whole, double):
+            assert math.isclose(one + other, all_, rel_tol=2e-3, abs_tol=1e-6) and math.isclose(2 * one + 0.5 * other, sum_, rel_tol=2e-3, abs_tol=1e-6)
+        pixel = json.loads(session.get("/api/pixel?x=24&y=26"))["value"]
+        assert math.isclose(pixel[0], double[3 * (26 * 48 + 24)], rel_tol=1e-3), "all answers are of the scaled picture"
+        state = session.post("/api/camera", {"eye": [0, 1.2, 4]})
+        assert [light["scale"] for light in state["lights"]] == [2, 0.5] and session.picture()[3] != whole
+        scaled(1, 1)
+    session.post("/api/settings", {"clamp": 1})
+    assert session.state()["light_groups"] == "rendering", "clamping is not linear"
 
 
 def maps_of(session):
@@ -133,6 +170,13 @@ def maps_of(session):
 
 def main():
     write_scene()
+    session = Session("serve", "lamps.json", *SMALL, "--integrator", "path")
+    try:
+        session.wait(lambda state: state["status"] == "done")
+        check_light_groups(session)
+        assert session.end() == 0
+    finally:
+        session.program.kill()
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
     session = Session("serve", "foggy.json", *SMALL, *OPTIONS, "--device", device)
     try:

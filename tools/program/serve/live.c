@@ -5,9 +5,10 @@
 #include "core/memory.h"
 #include "core/system/process.h"
 #include "render/api/plan.h"
+#include "render/frame/catcher.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
-#include "tools/program/serve/live_session.h"
+#include "tools/program/serve/live_answers.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,8 @@ void live_close(live_session *owned) {
     if (owned->has_denoiser) pthread_join(owned->denoiser, NULL);
     if (owned->server) owned->calls->close(owned->server);
     render_kept_close(&owned->kept);
+    light_groups_close(&owned->films);
+    memory_free(owned->group_of_light);
     live_drop_fetched(owned);
     live_release_picture(owned->beauty);
     live_release_picture(owned->reference);
@@ -176,12 +179,14 @@ static void preview(live_session *live, const render_keeping *keeping, job_contr
     memset(&alone, 0, sizeof alone);
     alone.comm = keeping->comm;
     alone.kept = keeping->kept;
+    alone.groups = live->sums ? &live->preview_films : NULL;
     kd_status status = fit(live, &options);
     live->kept.maps.rough = true;
     if (status == KD_OK) status = render_run_kept(&result, live->scene, &options, &alone, job);
     if (status == KD_OK) live_show_preview(live, &result);
     status_clear();
     if (status == KD_OK || status == KD_INTERRUPTED) render_close(&result);
+    light_groups_close(&live->preview_films);
     live->kept.maps.rough = false;
     const double seconds = timing_now() - start;
     if (seconds > 1.5 * PREVIEW_SECONDS && live->shrink < SHRINK_MAX) live->shrink *= 1.5;
@@ -213,13 +218,51 @@ static kd_status scale_lights(live_session *live, const live_lights *to) {
     return changed ? scene_scale_lights(live->scene, live->groups, factors, to->count) : KD_OK;
 }
 
+/* Returns true if the picture is a sum of films of the light groups. */
+static bool makes_sums(live_session *live, const render_keeping *keeping) {
+    const scene_view view = scene_get_view(live->scene);
+    kd_render_options options = live->options;
+    if (live->lights.count == 0 || live->lights.count > LIGHT_GROUPS_MAX ||
+        live->request.max_memory > 0 || keeping->resume || scene_moves(live->scene) ||
+        options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL || catcher_exists(&view) ||
+        view.environment.sun_count > 0)
+        return false;
+    log_mute(true);
+    render_resolve_integrator(&options, live->scene);
+    log_mute(false);
+    const integrator *method = integrator_find(options.integrator);
+    if (!method || !method->light_groups || render_is_on_devices(&options)) return false;
+    memory_free(live->group_of_light);
+    live->group_of_light = NULL;
+    if (KD_RESERVE(live->group_of_light, view.light_count) != KD_OK) {
+        status_clear();
+        return false;
+    }
+    for (uint32_t i = 0; i < view.light_count; ++i) {
+        const uint32_t group = live_group_of(live, &view, i);
+        live->group_of_light[i] = (uint8_t)(group < LIGHT_GROUPS_MAX ? group : LIGHT_GROUPS_MAX);
+    }
+    light_groups films = {.count = live->lights.count,
+                          .light_count = view.light_count,
+                          .group_of_light = live->group_of_light};
+    memcpy(films.scales, live->lights.scales, films.count * sizeof *films.scales);
+    live->films = live->preview_films = films;
+    return true;
+}
+
 /* Applies the changes that the owner has made. Returns false if the rendering is to end. */
-static bool begin_picture(live_session *live, job_control *job, kd_status *status) {
+static bool begin_picture(live_session *live, render_keeping *keeping, job_control *job,
+                          kd_status *status) {
+    light_groups_close(&live->films);
     pthread_mutex_lock(&live->lock);
     const bool moved = live->has_camera;
     const live_camera to = live->next_camera;
-    const live_lights lights = live->lights;
+    live_lights lights = live->lights;
     live->options = live->expected;
+    live->sums = makes_sums(live, keeping);
+    live->rescaled = false;
+    keeping->groups = live->sums ? &live->films : NULL;
+    for (uint32_t i = 0; live->sums && i < lights.count; ++i) lights.scales[i] = 1;
     live->has_camera = live->restart = false;
     atomic_store(&live->attention, live->paused); /* a pause that came since the change stays */
     atomic_store(&job->cancelled, false);
@@ -323,7 +366,7 @@ kd_status live_render(live_session *live, render_result *out, scene *scene,
     list_lights(live);
     pthread_mutex_unlock(&live->lock);
     while (again) {
-        if (!begin_picture(live, job, &status)) return KD_INTERRUPTED;
+        if (!begin_picture(live, &viewed, job, &status)) return KD_INTERRUPTED;
         KD_TRY(status);
         status = render_one(live, out, &viewed, job, &again);
     }

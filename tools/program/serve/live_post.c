@@ -67,7 +67,14 @@ void live_post_lights(live_session *live, const serve_request *request, serve_an
     if (!is_prepared(live, out)) return;
     pthread_mutex_lock(&live->lock);
     const kd_status status = live_lights_read(&live->lights, request->body, request->body_bytes);
-    if (status == KD_OK) restart(live);
+    if (status == KD_OK && live->sums && !live->restart) {
+        live->rescaled = true;
+        atomic_store(&live->attention, true);
+        atomic_store(&live->urgent, true);
+        live_notify_changed(live);
+    } else if (status == KD_OK) {
+        restart(live);
+    }
     pthread_mutex_unlock(&live->lock);
     answer_read(out, status);
 }

@@ -3,6 +3,7 @@
 #define KD_TOOLS_PROGRAM_SERVE_LIVE_SESSION_H
 #include "photon/maps/photon_map.h"
 #include "render/api/render_trees.h"
+#include "render/frame/light_groups.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/serve/live.h"
 #include "tools/program/serve/live_read.h"
@@ -88,6 +89,7 @@ typedef struct live_state {
     live_camera camera;
     double bounds[6];
     uint32_t tree_levels;
+    uint64_t light_bytes; /* of films of light groups */
     live_figure stages[LIVE_STAGES], ledger[LIVE_LEDGER];
     live_map maps[LIVE_MAPS];
     int stage_count, ledger_count, map_count;
@@ -114,6 +116,8 @@ struct live_session {
     live_camera next_camera;    /* if has_camera */
     live_lights lights;         /* with the changes of the owner */
     bool has_camera, restart, paused, closing, previewing, rendering;
+    bool sums;                                   /* scales of lights act without a new rendering */
+    bool rescaled;                               /* a scale has changed since the last picture */
     job_control *job;                            /* of the rendering; NULL: none */
     live_picture *beauty, *reference, *denoised; /* NULL: there is none */
     bool denoises, can_denoise;
@@ -130,6 +134,8 @@ struct live_session {
     render_watch watch;
     scene_light_group groups[LIVE_LIGHTS]; /* of `lights` */
     double scaled[LIVE_LIGHTS];            /* by which the scene's lights are scaled */
+    light_groups films, preview_films;     /* of `groups`, if `sums` */
+    uint8_t *group_of_light;
     struct scene *scene;
     double began, next_picture, shrink;
     double quiet_until;  /* timing_now() before which queries wait */

@@ -108,8 +108,8 @@ static void add_lists(cJSON *root, const live_session *live) {
         cJSON_AddBoolToObject(object, "light_paths", state->maps[i].light_paths);
         cJSON_AddItemToArray(maps, object);
     }
-    cJSON_AddStringToObject(root, "light_groups",
-                            "rendering"); /* a scale begins the picture anew */
+    cJSON_AddStringToObject(root, "light_groups", live->sums ? "sum" : "rendering");
+    cJSON_AddNumberToObject(root, "light_groups_bytes", (double)state->light_bytes);
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();

@@ -76,6 +76,7 @@ static void note_state(live_session *live, const render_moment *now, uint32_t sa
     const frame *frame = now->frame;
     const scene_view *scene = frame->scene;
     state->samples = samples;
+    state->light_bytes = live->sums ? light_groups_bytes(&live->films) : 0;
     state->sample_count = (uint32_t)integrator_samples(frame->integrator, frame->options);
     state->seconds = timing_now() - live->began;
     if (!live->has_camera) state->camera = live_camera_of(&now->out->view, scene->origin);
@@ -116,6 +117,17 @@ static int make_views(live_view out[LIVE_VIEWS], const live_session *live,
         out[count++] = (live_view){scene_side_name(side), live_camera_of(&view, origin)};
     }
     return count;
+}
+
+/* Returns the moment with the film as the owner has scaled the lights. */
+static render_moment scaled_moment(live_session *live, const render_moment *now) {
+    render_moment scaled = *now;
+    pthread_mutex_lock(&live->lock);
+    if (live->sums) memcpy(live->films.scales, live->lights.scales, sizeof live->films.scales);
+    live->rescaled = false;
+    pthread_mutex_unlock(&live->lock);
+    if (live->sums) scaled.film = light_groups_film(&live->films, now->film);
+    return scaled;
 }
 
 static void take_picture(live_session *live, const render_moment *now) {
@@ -196,15 +208,23 @@ bool live_wanted(void *context) {
 
 /* Answers queries while the condition holds: paused, or (at the end) waiting for a change. */
 static void wait_while(live_session *live, const render_moment *now, bool ended) {
+    render_moment scaled = *now;
     for (;;) {
-        run_queries(live, now);
+        run_queries(live, &scaled);
+        pthread_mutex_lock(&live->lock);
+        const bool rescaled = live->rescaled;
+        pthread_mutex_unlock(&live->lock);
+        if (rescaled) {
+            scaled = scaled_moment(live, now);
+            take_picture(live, &scaled);
+        }
         pthread_mutex_lock(&live->lock);
         const bool waits = !live->restart && !live->closing && (ended || live->paused);
         if (!waits || live->request.interrupted()) {
             pthread_mutex_unlock(&live->lock);
             return;
         }
-        if (!live->queries) {
+        if (!live->queries && !live->rescaled) {
             const struct timespec end = live_time_after(WAIT_SECONDS);
             pthread_cond_timedwait(&live->changed, &live->lock, &end);
         }
@@ -234,16 +254,19 @@ static double quiet_seconds(double taken) {
     return seconds < QUIET_MIN ? QUIET_MIN : seconds > QUIET_MAX ? QUIET_MAX : seconds;
 }
 
-double live_update(void *context, const render_moment *now, double *paused) {
+double live_update(void *context, const render_moment *unscaled, double *paused) {
     live_session *of = (live_session *)context;
     const double start = timing_now();
     atomic_store(&of->attention, false);
     atomic_store(&of->urgent, false);
     pthread_mutex_lock(&of->lock);
-    const bool viewed = is_viewed(of);
+    const bool viewed = is_viewed(of), rescaled = of->rescaled;
     pthread_mutex_unlock(&of->lock);
+    render_moment scaled = *unscaled;
+    const render_moment *now = &scaled;
+    if (viewed || rescaled) scaled = scaled_moment(of, unscaled);
     double cost = 0;
-    if (viewed && start >= of->next_picture) {
+    if (rescaled || (viewed && start >= of->next_picture)) {
         take_picture(of, now);
         cost = timing_now() - start;
         double pause = INTERVAL_SHARE * (start - of->began);
@@ -266,15 +289,16 @@ double live_update(void *context, const render_moment *now, double *paused) {
     return viewed ? of->next_picture : timing_now() + ACTIVE_SECONDS;
 }
 
-void live_finished(void *context, const render_moment *now) {
+void live_finished(void *context, const render_moment *unscaled) {
     live_session *of = (live_session *)context;
-    const frame *frame = now->frame;
-    const uint32_t samples = film_min_samples(now->film);
+    const frame *frame = unscaled->frame;
+    const uint32_t samples = film_min_samples(unscaled->film);
     live_drop_fetched(of); /* the next slice of the exposure has others */
     const bool over = frame->on_target || frame_is_over(frame, samples) || frame->film_cut ||
                       samples >= (uint32_t)integrator_samples(frame->integrator, frame->options);
     atomic_store(&of->attention, false);
     if (!over) return; /* the end of a slice of the exposure */
+    const render_moment scaled = scaled_moment(of, unscaled), *now = &scaled;
     take_picture(of, now);
     run_queries(of, now);
     set_status(of, LIVE_DONE);

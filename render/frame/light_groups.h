@@ -1,0 +1,33 @@
+/* Films of groups of lights: the part of each pixel that comes from each group, so that lights can
+   be scaled without a new rendering, as the picture is linear in the light of each source.
+   Invariants: the film itself, and its picture while all scales are 1, do not depend on groups. */
+#ifndef KD_RENDER_FRAME_LIGHT_GROUPS_H
+#define KD_RENDER_FRAME_LIGHT_GROUPS_H
+#include "render/frame/film.h"
+
+enum { LIGHT_GROUPS_MAX = 8 };
+
+typedef struct light_groups {
+    /* set by the caller: */
+    uint32_t count, light_count;
+    const uint8_t *group_of_light; /* of `light_count` light sources; `count` or more: none */
+    double scales[LIGHT_GROUPS_MAX];
+    /* below: zeroed by the caller */
+    const film *rendered; /* that is rendered; NULL: there is none */
+    double *sums;         /* of the radiance of each group in each pixel, 3 channels */
+    film scaled;
+} light_groups;
+
+/* Makes films of the size of `film`; both must outlive the use of the groups. */
+kd_status light_groups_open(light_groups *groups, const film *film);
+void light_groups_close(light_groups *owned); /* frees films; `owned` may be zeroed */
+/* Adds a part of a sample of pixel (x, y) of the full image that comes from a light source (KD_NONE
+   for none). Threads may add to different pixels at the same time. */
+void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t light,
+                      vec3 radiance);
+/* Returns the film with the scales applied: `film` itself if there are no groups (NULL), all scales
+   are 1, or there is no memory. Noise is taken to be in proportion to the radiance. */
+const film *light_groups_film(light_groups *groups, const film *film);
+uint64_t light_groups_bytes(const light_groups *groups);
+
+#endif
