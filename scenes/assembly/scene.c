@@ -59,7 +59,7 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     scene->textures.budget = options->max_texture_memory;
     KD_TRY(scene_take_instances(scene, draft));
     KD_TRY(measure_box(scene));
-    if (draft->bare && vec3_is_zero(draft->view.up)) draft->view.up = scene_guess_up(scene);
+    if (!vec3_is_zero(draft->format_up)) draft->view.up = scene_guess_up(scene, draft->format_up);
     KD_REQUIRE(!box3_is_empty(scene->box), KD_ERROR_INPUT,
                "the scene has no triangles and no points");
     if (scene->geometry.triangle_count == 0)
@@ -147,10 +147,19 @@ static kd_status draft_parts(scene_draft *draft) {
 }
 
 /* Formats for CAD and printing have z up. */
-static bool is_z_up(const char *path) {
+static vec3 format_up(const char *path) {
     const char *suffix = file_suffix(path);
-    return !procedural_is_path(path) &&
-           (strcasecmp(suffix, ".stl") == 0 || strcasecmp(suffix, ".3mf") == 0);
+    const bool z_up = !procedural_is_path(path) &&
+                      (strcasecmp(suffix, ".stl") == 0 || strcasecmp(suffix, ".3mf") == 0);
+    return vec3_make(0, !z_up, z_up);
+}
+
+/* The default of glTF, white metal, is what programs without materials write, too. In a file
+   without materials and lights it leaves the choice to the look. */
+static void forget_default_material(mesh *mesh) {
+    if (mesh->material_count != 1 || mesh->colours || mesh->light_count) return;
+    mesh->materials[0].record = material_default();
+    mesh->materials[0].layers = principled_default();
 }
 
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
@@ -166,7 +175,9 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
     if (timed->clip && *timed->clip && !draft->moves)
         log_message(LOG_WARNING, "%s has no animation; --clip %.60s is ignored", path, timed->clip);
     draft->bare = true;
-    if (is_z_up(path)) draft->view.up = vec3_make(0, 0, 1);
+    const bool is_gltf = mesh_reader_find(path)->load == gltf_load; /* which defines y as up */
+    if (!is_gltf && !draft->geometry.camera_count) draft->format_up = format_up(path);
+    if (is_gltf) forget_default_material(&draft->geometry);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));

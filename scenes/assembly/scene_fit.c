@@ -5,6 +5,8 @@
 #define FIT_SHARE 0.8f       /* share of the picture's width or height */
 #define FIT_RAISED 0.04f     /* share of half the height of the picture */
 #define TERRAIN_FLAT 0.35f   /* height relative to the smaller width */
+#define OUTLIER_SHARE 0.2f   /* of the scene's diagonal: what the subject is smaller than */
+#define FEET_HEIGHT 0.01f    /* relative to the height */
 #define FIT_AZIMUTH (-30.0f) /* degrees, positive to the right of the front */
 #define FIT_ELEVATION 16.0f
 #define FIT_ELEVATION_FLAT 40.0f
@@ -53,6 +55,44 @@ static bool is_within(box3 box, vec3 at) {
            at.z >= box.lo.z && at.z <= box.hi.z;
 }
 
+/* Returns the box of all corners within `limits`. */
+static box3 box_within(const mesh_view *mesh, box3 limits) {
+    box3 box = box3_empty();
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count; ++i) {
+        const vec3 at = mesh->positions[mesh->triangles[i]];
+        if (is_within(limits, at)) box3_include(&box, at);
+    }
+    return box;
+}
+
+/* Returns the range along an axis that leaves out at most one corner in OUTLIERS at each end. */
+static void find_range(const mesh_view *mesh, box3 box, int axis, box3 *range) {
+    enum { BINS = 4096, OUTLIERS = 1000 };
+    uint64_t bins[BINS] = {0}, corners = 3 * (uint64_t)mesh->triangle_count;
+    const float low = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - low;
+    if (!(size > 0)) return;
+    for (uint64_t i = 0; i < corners; ++i) {
+        const float at = (vec3_axis(mesh->positions[mesh->triangles[i]], axis) - low) / size;
+        ++bins[(int)float_clamp(at * BINS, 0, BINS - 1)];
+    }
+    int first = 0, last = BINS - 1;
+    for (uint64_t sum = bins[first]; sum <= corners / OUTLIERS; sum += bins[++first]) continue;
+    for (uint64_t sum = bins[last]; sum <= corners / OUTLIERS; sum += bins[--last]) continue;
+    vec3_set_axis(&range->lo, axis, low + size * (float)first / BINS);
+    vec3_set_axis(&range->hi, axis, low + size * (float)(last + 1) / BINS);
+}
+
+/* Returns the scene's box without a few triangles far from all others, such as errors of scans. */
+static box3 box_without_outliers(const mesh_view *mesh, box3 box) {
+    box3 range = box;
+    for (int axis = 0; axis < 3; ++axis) find_range(mesh, box, axis, &range);
+    const float size = vec3_length(box3_size(range));
+    if (!mesh->triangle_count || size > OUTLIER_SHARE * vec3_length(box3_size(box))) return box;
+    range.lo = vec3_sub(range.lo, vec3_all(0.5f * size));
+    range.hi = vec3_add(range.hi, vec3_all(0.5f * size));
+    return box_within(mesh, range);
+}
+
 /* Returns the box of what stands on a floor that is part of the mesh, if it is much smaller than
    the floor: it would hardly be seen in a view of all. Otherwise that of the scene. */
 static box3 subject_box(const scene *scene, vec3 up) {
@@ -68,14 +108,15 @@ static box3 subject_box(const scene *scene, vec3 up) {
         const bool large = vec3_length(box3_size(triangle)) > FLOOR_LENGTH * diagonal;
         box3_join(large ? &floor : &rest, triangle);
     }
-    if (box3_is_empty(floor) || box3_is_empty(rest)) return scene->box;
+    if (box3_is_empty(floor) || box3_is_empty(rest))
+        return box_without_outliers(&view.mesh, scene->box);
     const float above = vec3_axis(up, axis) > 0
                             ? vec3_axis(floor.hi, axis) - vec3_axis(rest.lo, axis)
                             : vec3_axis(rest.hi, axis) - vec3_axis(floor.lo, axis);
     const bool stands = vec3_axis(box3_size(floor), axis) <= FLOOR_FLAT * diagonal &&
                         above <= FLOOR_FLAT * diagonal &&
                         vec3_length(box3_size(rest)) < FLOOR_LENGTH * diagonal;
-    return stands ? rest : scene->box;
+    return stands ? rest : box_without_outliers(&view.mesh, scene->box);
 }
 
 static void fit_scene(fit *to, const scene *scene, box3 subject) {
@@ -95,7 +136,7 @@ static void fit_camera(const scene *scene, box3 subject, vec3 back, float aspect
     const float tan_y = tanf(view->fov_degrees * (KD_PI / 360)), tan_x = tan_y * aspect;
     const vec3 right = vec3_normalize(vec3_cross(view->up, back)), above = vec3_cross(back, right);
     const float x = FIT_SHARE * tan_x, y = FIT_SHARE * tan_y;
-    fit to = {.centre = box3_centre(scene->box)};
+    fit to = {.centre = box3_centre(subject)};
     to.plane[0] = vec3_along(back, 1 / x, right);
     to.plane[1] = vec3_along(back, -1 / x, right);
     to.plane[2] = vec3_along(back, 1 / y, above);
@@ -148,22 +189,100 @@ void scene_three_quarters(const scene *scene, float aspect, camera *view) {
                view);
 }
 
-/* Meshes of a few triangles are signs and pictures rather than terrains. */
-vec3 scene_guess_up(const scene *scene) {
+/* A height field seen along `axis`. Meshes of a few triangles are signs and pictures instead. */
+static bool is_terrain(const scene *scene, int axis) {
     enum { FEW = 64 };
     const mesh *geometry = &scene->geometry;
+    const int right = (axis + 1) % 3, front = (axis + 2) % 3;
     const vec3 size = box3_size(scene->box);
-    const bool flat = size.z < TERRAIN_FLAT * float_min(size.x, size.y);
-    const vec3 y_up = vec3_make(0, 1, 0);
+    const float width = float_min(vec3_axis(size, right), vec3_axis(size, front));
     uint64_t sides[2] = {0, 0};
-    if (!flat || scene->plain_count < FEW || scene->shape_count) return y_up;
+    if (vec3_axis(size, axis) >= TERRAIN_FLAT * width || scene->plain_count < FEW) return false;
     for (uint64_t i = 0; i < scene->plain_count; ++i) {
         const uint32_t *corner = geometry->triangles + 3 * i;
-        const vec3 a = geometry->positions[corner[0]], b = geometry->positions[corner[1]],
-                   c = geometry->positions[corner[2]];
-        const float side = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
-        ++sides[side < 0];
+        const vec3 a = geometry->positions[corner[0]];
+        const vec3 b = vec3_sub(geometry->positions[corner[1]], a);
+        const vec3 c = vec3_sub(geometry->positions[corner[2]], a);
+        ++sides[vec3_axis(vec3_cross(b, c), axis) < 0];
     }
-    return sides[0] < scene->plain_count && sides[1] < scene->plain_count ? y_up
-                                                                          : vec3_make(0, 0, 1);
+    return sides[0] == scene->plain_count || sides[1] == scene->plain_count;
+}
+
+/* How a mesh would stand, in coordinates in which its box is a unit cube. */
+typedef struct stance {
+    double centre[3]; /* of its surface */
+    box3 feet[3];     /* the vertices within FEET_HEIGHT of the lower side of each axis */
+} stance;
+
+static stance find_stance(const scene *scene) {
+    const mesh *geometry = &scene->geometry;
+    const vec3 size = box3_size(scene->box);
+    double total = 0;
+    stance out = {.feet = {box3_empty(), box3_empty(), box3_empty()}};
+    for (uint64_t i = 0; i < scene->plain_count; ++i) {
+        vec3 corner[3];
+        for (int k = 0; k < 3; ++k) {
+            const vec3 at = vec3_sub(geometry->positions[geometry->triangles[3 * i + (uint64_t)k]],
+                                     scene->box.lo);
+            for (int a = 0; a < 3; ++a)
+                vec3_set_axis(corner + k, a,
+                              vec3_axis(size, a) > 0 ? vec3_axis(at, a) / vec3_axis(size, a) : 0);
+            for (int a = 0; a < 3; ++a)
+                if (vec3_axis(corner[k], a) <= FEET_HEIGHT) box3_include(out.feet + a, corner[k]);
+        }
+        const vec3 edges[2] = {vec3_sub(corner[1], corner[0]), vec3_sub(corner[2], corner[0])};
+        const double area = (double)vec3_length(vec3_cross(edges[0], edges[1]));
+        total += area;
+        for (int k = 0; k < 9; ++k)
+            out.centre[k % 3] += area / 3 * (double)vec3_axis(corner[k / 3], k % 3);
+    }
+    for (int a = 0; a < 3; ++a) out.centre[a] = total > 0 ? out.centre[a] / total : 0.5;
+    return out;
+}
+
+/* Returns true if the centre is well above the feet and these are not much narrower than the mesh.
+ */
+static bool stands(const stance *stance, const scene *scene, int upward, float narrowest) {
+    const float margin = 0.05f;
+    const box3 feet = stance->feet[upward];
+    if (box3_is_empty(feet)) return false;
+    for (int a = 0; a < 3; ++a) {
+        const float lo = vec3_axis(feet.lo, a), hi = vec3_axis(feet.hi, a);
+        const float centre = (float)stance->centre[a];
+        if (a == upward || !(vec3_axis(box3_size(scene->box), a) > 0)) continue;
+        if (hi - lo < narrowest || centre < lo + margin || centre > hi - margin) return false;
+    }
+    return true;
+}
+
+/* A table on its side, for example: it could stand on either of two sides, but what is as heavy at
+   its left as at its right is seldom as heavy at its top as at its bottom. */
+static bool lies_on_side(const stance *stance, int usual, int other) {
+    const double even = 0.01, uneven = 0.2;
+    return fabs(stance->centre[0] - 0.5) < even && fabs(stance->centre[usual] - 0.5) < even &&
+           fabs(stance->centre[other] - 0.5) > uneven;
+}
+
+/* Returns true if the scene stands on its lower side along `other`, and would fall over on the
+   usual one. Walls, plates and signs can stand on an edge. */
+static bool stands_on(const scene *scene, int usual, int other) {
+    const vec3 size = box3_size(scene->box);
+    const float width = float_min(size.x, vec3_axis(size, usual));
+    if (vec3_axis(size, other) < TERRAIN_FLAT * width) return false;
+    const stance stance = find_stance(scene);
+    if (!stands(&stance, scene, other, 0.2f)) return false;
+    return !stands(&stance, scene, usual, 0.1f) || lies_on_side(&stance, usual, other);
+}
+
+vec3 scene_guess_up(const scene *scene, vec3 usual) {
+    const int from = usual.z != 0 ? 2 : 1, to = 3 - from;
+    vec3 other = {0, 0, 0};
+    vec3_set_axis(&other, to, 1);
+    if (scene->plain_count == 0 || scene->shape_count || is_terrain(scene, from)) return usual;
+    if (!is_terrain(scene, to) && !stands_on(scene, from, to)) return usual;
+    log_message(LOG_INFO,
+                "%c is taken for up, because the scene lies or stands on that side "
+                "(--up %s otherwise)",
+                "xyz"[to], from == 1 ? "0,1,0" : "0,0,1");
+    return other;
 }

@@ -229,8 +229,10 @@ void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view)
 void scene_upright(vec3 axes[3], vec3 up);
 /* The size of the scene's box along an axis. */
 float scene_extent(const scene *scene, vec3 axis);
-/* Returns +z for a terrain, a flat mesh all of whose triangles face +z, else +y. */
-vec3 scene_guess_up(const scene *scene);
+/* Returns `usual` (+y or +z) unless only the other of these two can be up: z for a terrain, a flat
+   mesh all of whose triangles face the same side of it, and for both the one on which the scene
+   stands, if it would fall over on the usual one. Says so. */
+vec3 scene_guess_up(const scene *scene, vec3 usual);
 /* scene_camera.c: completes a camera that the file describes only in part, or not at all. */
 camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect);
 

@@ -51,9 +51,10 @@ typedef struct scene_draft {
     /* something other than the camera has keyframes; the draft is valid for one frame */
     bool moves;
     bool has_eye, has_look_at, has_fov;
-    bool inside; /* place the default camera inside */
-    bool bare;   /* a mesh file, not a description */
-    bool glows;  /* no surface is a lamp, so the default sky lights the scene, too */
+    bool inside;    /* place the default camera inside */
+    bool bare;      /* a mesh file, not a description */
+    vec3 format_up; /* usual in files of this kind; zero: nothing else may be up */
+    bool glows;     /* no surface is a lamp, so the default sky lights the scene, too */
 } scene_draft;
 
 kd_status scene_draft_add_light(scene_draft *draft, const light *added);

@@ -205,6 +205,27 @@ static void test_floor_is_not_the_subject(void **state) {
     remove("floor.obj");
 }
 
+/* A triangle far from all others, such as an error of a scan, does not make these small. */
+static void test_outlier_is_not_framed(void **state) {
+    (void)state;
+    described_scene body, shown;
+    write_reversed("stray.obj", "gen:sphere:2000");
+    describe(&body, "stray.obj");
+    FILE *file = fopen("stray.obj", "a");
+    assert_non_null(file);
+    fputs("v 90 0 0\nv 90.1 0 0\nv 90 0.1 0\nf -3 -2 -1\n", file);
+    fclose(file);
+    describe(&shown, "stray.obj");
+    camera alone = scene_camera(body.scene), view = scene_camera(shown.scene);
+    look_camera(&alone, body.scene, 1);
+    look_camera(&view, shown.scene, 1);
+    if (vec3_length(vec3_sub(view.eye, alone.eye)) > 0.01f * vec3_length(alone.eye))
+        fail_msg("eye at %g %g %g", (double)view.eye.x, (double)view.eye.y, (double)view.eye.z);
+    scene_away(&shown);
+    scene_away(&body);
+    remove("stray.obj");
+}
+
 /* STL files and terrains over x and y have z up; signs of few triangles have not. */
 static void test_direction_that_is_up(void **state) {
     (void)state;
@@ -215,21 +236,59 @@ static void test_direction_that_is_up(void **state) {
     describe(&shown, "up.stl");
     assert_true(scene_up(shown.scene).z == 1);
     scene_away(&shown);
-    for (int terrain = 0; terrain < 2; ++terrain) {
+    for (int terrain = 0; terrain < 3; ++terrain) { /* the last one has y up */
         const int side = terrain ? SIDE : 2;
         FILE *file = fopen("up.obj", "w");
         assert_non_null(file);
         for (int i = 0; i < side * side; ++i)
-            fprintf(file, "v %d %d %g\n", i % side, i / side, 0.1 * (i % 3));
+            if (terrain == 2)
+                fprintf(file, "v %d %g %d\n", i % side, 0.1 * (i % 3), i / side);
+            else
+                fprintf(file, "v %d %d %g\n", i % side, i / side, 0.1 * (i % 3));
         for (int i = 0; i < side * (side - 1); ++i)
             if (i % side + 1 < side)
                 fprintf(file, "f %d %d %d %d\n", i + 1, i + 2, i + side + 2, i + side + 1);
         fclose(file);
         describe(&shown, "up.obj");
-        assert_true(scene_up(shown.scene).z == (float)terrain);
+        assert_true(scene_up(shown.scene).z == (terrain == 1 ? 1 : 0));
         scene_away(&shown);
     }
     remove("up.stl");
+    remove("up.obj");
+}
+
+/* Writes a table, or with a back a chair, whose legs end with its top; a turned one has z up. */
+static void write_furniture(const char *to, bool turned, bool back) {
+    static const float boxes[][6] = {{0, 0, 0, 0.1f, 1, 0.1f}, {0.9f, 0, 0, 1, 1, 0.1f},
+                                     {0, 0, 0.9f, 0.1f, 1, 1}, {0.9f, 0, 0.9f, 1, 1, 1},
+                                     {0, 1, 0, 1, 1.1f, 1},    {0, 1.1f, 0, 1, 2, 0.1f}};
+    static const int faces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
+                                    {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
+    FILE *file = fopen(to, "w");
+    assert_non_null(file);
+    for (int i = 0; i < (back ? 6 : 5); ++i) {
+        for (int k = 0; k < 8; ++k) {
+            const double x = (double)boxes[i][k & 4 ? 3 : 0], y = (double)boxes[i][k & 2 ? 4 : 1],
+                         z = (double)boxes[i][k & 1 ? 5 : 2];
+            fprintf(file, "v %g %g %g\n", x, turned ? -z : y, turned ? y : z);
+        }
+        for (int k = 0; k < 6; ++k)
+            fprintf(file, "f %d %d %d %d\n", faces[k][0] - 8, faces[k][1] - 8, faces[k][2] - 8,
+                    faces[k][3] - 8);
+    }
+    fclose(file);
+}
+
+/* A table or a chair stands on its legs in a file without a convention. */
+static void test_furniture_stands(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; ++i) {
+        described_scene shown;
+        write_furniture("up.obj", i & 1, i & 2);
+        describe(&shown, "up.obj");
+        if (scene_up(shown.scene).z != (float)(i & 1)) fail_msg("case %d lies on its side", i);
+        scene_away(&shown);
+    }
     remove("up.obj");
 }
 
@@ -364,7 +423,9 @@ int main(void) {
         cmocka_unit_test(test_given_camera_is_kept),
         cmocka_unit_test(test_vertices_fill_picture),
         cmocka_unit_test(test_floor_is_not_the_subject),
+        cmocka_unit_test(test_outlier_is_not_framed),
         cmocka_unit_test(test_direction_that_is_up),
+        cmocka_unit_test(test_furniture_stands),
         cmocka_unit_test(test_dark_picture_is_brightened),
         cmocka_unit_test(test_dark_backdrop_does_not_overexpose_subject),
         cmocka_unit_test(test_black_median_is_metered),

@@ -88,5 +88,36 @@ json.dump({"asset": {"version": "2.0"}, "buffers": [{"byteLength": len(data), "u
            "nodes": [{"mesh": 0, "translation": [i % 3, i / 3, i]} for i in range(6)],
            "scenes": [{"nodes": list(range(6))}]}, open("many.gltf", "w"))
 END
+
+# glTF files: y is up, also of a field of heights over x and y; a file without materials is of clay.
+python3 - <<'END'
+import base64, json, struct
+side = 12
+points = [c for i in range(side * side) for c in (i % side, i // side, 0.1 * (i % 3))]
+corners = [k for i in range(side * (side - 1)) if i % side + 1 < side
+           for k in (i, i + 1, i + side, i + 1, i + side + 1, i + side)]
+data = struct.pack("<%df%dH" % (len(points), len(corners)), *points, *corners)
+uri = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+json.dump({"asset": {"version": "2.0"}, "buffers": [{"byteLength": len(data), "uri": uri}],
+           "bufferViews": [{"buffer": 0, "byteLength": 4 * len(points)},
+                           {"buffer": 0, "byteOffset": 4 * len(points), "byteLength": 2 * len(corners)}],
+           "accessors": [{"bufferView": 0, "componentType": 5126, "count": side * side, "type": "VEC3",
+                          "min": [0, 0, 0], "max": [side - 1, side - 1, 0.2]},
+                         {"bufferView": 1, "componentType": 5123, "count": len(corners), "type": "SCALAR"}],
+           "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}], "scene": 0,
+           "nodes": [{"mesh": 0}], "scenes": [{"nodes": [0]}]}, open("field.gltf", "w"))
+with open("field.obj", "w") as file:
+    for i in range(0, len(points), 3):
+        file.write("v %g %g %g\n" % tuple(points[i : i + 3]))
+    for i in range(0, len(corners), 3):
+        file.write("f %d %d %d\n" % tuple(k + 1 for k in corners[i : i + 3]))
+END
+expect_exit 0 "${render[@]}" field.gltf -o b.pfm
+expect_exit 0 "$program" render field.obj --device cpu --threads 2 --resolution 40x30 --spp 4 -o plain.pfm
+expect_says err "z is taken for up"
+expect_exit 0 "${render[@]}" field.obj --up 0,1,0 -o plain.pfm
+expect_exit 0 cmp b.pfm plain.pfm
+
+# Instances, as they are and copied.
 for how in keep copy; do expect_exit 0 "${render[@]}" many.gltf --placements $how -o $how.pfm; done
 expect_exit 0 cmp keep.pfm copy.pfm
