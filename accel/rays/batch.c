@@ -42,10 +42,10 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
 /* Returns how many of the next packets to cast as streams: APART if packets have recently cost more
    than streams would have, else 0. */
 static int packets_use_separate(packet_use *use) {
-    const bool poor = use->together > use->separate;
+    const bool streams_win = use->together > use->separate;
     use->together -= use->together / 4; /* exponential decay of old measurements */
     use->separate -= use->separate / 4;
-    return poor ? APART : 0;
+    return streams_win ? APART : 0;
 }
 
 /* Casts rays [begin, end) in packets; rays that are not coherent, or gain nothing from packets, are

@@ -32,7 +32,8 @@ kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const ima
    column vectors. */
 void exr_matrix_transpose(float to[16], const float from[16]);
 
-kd_status exr_read(image *out, const char *path, const file_view *file, const image_reading *how);
+kd_status exr_read(image *out, const char *path, const file_view *file,
+                   const image_reading *reading);
 
 typedef enum exr_colours {
     EXR_RGB,

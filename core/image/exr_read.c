@@ -56,7 +56,7 @@ typedef struct exr_target {
 typedef struct exr_reader {
     exr_context_t context;
     exr_stream stream;
-    const image_reading *how;
+    const image_reading *reading;
     exr_choice choice;
     const exr_attr_chlist_t *channels;
     exr_target *targets; /* one per channel of the part; owned */
@@ -138,7 +138,7 @@ static kd_status windows_take(const exr_reader *reader, image *out) {
     out->top = (int32_t)top;
     out->whole_width = (int32_t)width;
     out->whole_height = (int32_t)height;
-    if (!reader->how->keeps_window &&
+    if (!reader->reading->keeps_window &&
         (left < 0 || top < 0 || left + out->width > width || top + out->height > height))
         log_message(LOG_INFO, "%s: pixels outside of the display window of %d x %d are left out",
                     reader->stream.path, out->whole_width, out->whole_height);
@@ -188,7 +188,7 @@ static kd_status targets_open(exr_reader *reader, image *out) {
         float *plane;
         if (reader->choice.channel[c] < 0) KD_TRY(image_add(out, colours[c], &plane));
     }
-    for (int i = 0; !reader->how->colours_alone && i < reader->channels->num_channels; ++i) {
+    for (int i = 0; !reader->reading->colours_alone && i < reader->channels->num_channels; ++i) {
         const char *name = reader->channels->entries[i].name.str;
         if (reader->targets[i].plane || image_plane(out, name)) continue;
         if (out->channel_count < IMAGE_CHANNELS && *name && strlen(name) < sizeof out->names[0])
@@ -462,13 +462,14 @@ static void attributes_read(const exr_reader *reader, image *out) {
         out->render_seconds = (double)seconds;
 }
 
-kd_status exr_read(image *out, const char *path, const file_view *file, const image_reading *how) {
+kd_status exr_read(image *out, const char *path, const file_view *file,
+                   const image_reading *reading) {
     static const uint8_t magic[] = {0x76, 0x2f, 0x31, 0x01};
     KD_REQUIRE(file->count >= 8 && !memcmp(file->bytes, magic, 4), KD_ERROR_INPUT,
                "%s: not an EXR file: the first bytes must be 76 2f 31 01", path);
     exr_reader local, *reader = &local;
     memset(reader, 0, sizeof *reader);
-    reader->how = how;
+    reader->reading = reading;
     exr_complaint_forget();
     reader->stream.path = path;
     reader->stream.input = file;
@@ -480,14 +481,14 @@ kd_status exr_read(image *out, const char *path, const file_view *file, const im
     initializer.flags = EXR_CONTEXT_FLAG_DISABLE_CHUNK_RECONSTRUCTION;
     KD_TRY(understood(reader, exr_start_read(&reader->context, path, &initializer)));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(exr_choose(&reader->choice, reader->context, path, how->layer));
+    KD_TRY_GOTO(exr_choose(&reader->choice, reader->context, path, reading->layer));
     KD_TRY_GOTO(header_read(reader, out));
     attributes_read(reader, out);
     KD_TRY_GOTO(targets_open(reader, out));
     KD_TRY_GOTO(pixels_read(reader, out));
     targets_close(reader, out);
     KD_TRY_GOTO(exr_colours_finish(out, &reader->choice, reader->context, path));
-    if (!how->keeps_window) KD_TRY_GOTO(image_fill(out));
+    if (!reading->keeps_window) KD_TRY_GOTO(image_fill(out));
 done:
     targets_close(reader, NULL);
     exr_finish(&reader->context);

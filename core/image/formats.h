@@ -15,7 +15,7 @@ typedef struct image_format {
     kd_status (*read)(image *out, const char *path, const file_view *file);
     /* As `read`, for a format with layers and windows; NULL: use `read`. */
     kd_status (*read_as)(image *out, const char *path, const file_view *file,
-                         const image_reading *how);
+                         const image_reading *reading);
     /* Reads the samples as stored, with 8 or 16 bits each. The caller closes `out`, on failure too.
        NULL: not supported by the format. */
     kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
@@ -51,6 +51,6 @@ const char *image_format_suffix(int index);
 kd_status image_read_packed(struct picture *out, const char *path);
 /* Reads the file, which is open, as an image. `out` is zeroed; the caller closes it on failure. */
 kd_status image_format_read(const image_format *format, image *out, const char *path,
-                            const file_view *file, const image_reading *how);
+                            const file_view *file, const image_reading *reading);
 
 #endif

@@ -207,10 +207,10 @@ kd_status image_write(const image *image, const char *path, const image_encoding
 }
 
 kd_status image_format_read(const image_format *format, image *out, const char *path,
-                            const file_view *file, const image_reading *how) {
-    if (format->read_as) return format->read_as(out, path, file, how);
-    KD_REQUIRE(!how->layer, KD_ERROR_INPUT, "%s: %s files have no layers; found the layer %s", path,
-               format->suffix, how->layer);
+                            const file_view *file, const image_reading *reading) {
+    if (format->read_as) return format->read_as(out, path, file, reading);
+    KD_REQUIRE(!reading->layer, KD_ERROR_INPUT, "%s: %s files have no layers; found the layer %s",
+               path, format->suffix, reading->layer);
     if (format->read) return format->read(out, path, file);
     picture decoded;
     memset(&decoded, 0, sizeof decoded);
@@ -220,13 +220,13 @@ kd_status image_format_read(const image_format *format, image *out, const char *
     return status;
 }
 
-kd_status image_read_as(image *out, const char *path, const image_reading *how) {
+kd_status image_read_as(image *out, const char *path, const image_reading *reading) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
     file_view file;
     KD_TRY(file_open(&file, path));
     kd_status status = format_find(&format, path, &file, KD_ERROR_INPUT);
-    if (status == KD_OK) status = image_format_read(format, out, path, &file, how);
+    if (status == KD_OK) status = image_format_read(format, out, path, &file, reading);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
@@ -236,8 +236,8 @@ kd_status image_read_as(image *out, const char *path, const image_reading *how) 
 }
 
 kd_status image_read(image *out, const char *path) {
-    const image_reading how = {.layer = NULL};
-    return image_read_as(out, path, &how);
+    const image_reading reading = {.layer = NULL};
+    return image_read_as(out, path, &reading);
 }
 
 kd_status image_read_packed(picture *out, const char *path) {

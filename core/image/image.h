@@ -65,7 +65,7 @@ typedef struct image_reading {
     bool keeps_window;  /* the result may be a part of a picture */
 } image_reading;
 
-kd_status image_read_as(image *out, const char *path, const image_reading *how);
+kd_status image_read_as(image *out, const char *path, const image_reading *reading);
 
 /* Makes an image that is a part the whole picture: what the part does not cover becomes 0, and what
    is outside of the picture is dropped. May return KD_ERROR_MEMORY. */

@@ -7,11 +7,11 @@
    if the rectangle is not inside the image. */
 kd_status image_crop(image *image, const int32_t crop[4]);
 
-/* Reads the files as parts of one picture and puts them together; `keeps_window` of `how` is not
-   used. Where they do not cover the picture, `out` is a part of it and the rest is black, with a
-   warning. Returns KD_ERROR_INPUT if two of them overlap, or are of pictures of different size,
+/* Reads the files as parts of one picture and puts them together; `keeps_window` of `reading` is
+   not used. Where they do not cover the picture, `out` is a part of it and the rest is black, with
+   a warning. Returns KD_ERROR_INPUT if two of them overlap, or are of pictures of different size,
    channels or camera. On failure `out` is closed. */
-kd_status image_merge(image *out, char *const *paths, int count, const image_reading *how);
+kd_status image_merge(image *out, char *const *paths, int count, const image_reading *reading);
 
 /* Resizes the image to width x height; if one of them is 0, it follows from the aspect ratio. The
    filter is a tent whose radius is the larger of the two pixel spacings, which does not overshoot

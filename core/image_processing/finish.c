@@ -73,20 +73,21 @@ static int64_t box_radius(double deviation, int box) {
 }
 
 /* Filters plane[0] by a Gaussian; plane[1] is scratch memory. The result is in plane[0]. */
-static void blur(float *planes[2], const image *of, double deviation) {
+static void blur(float *planes[2], const image *source, double deviation) {
     for (int box = 0; box < BLOOM_BOXES; ++box) {
         const int64_t radius = box_radius(deviation, box);
         for (int down = 0; radius > 0 && down < 2; ++down) {
-            box_pass pass = {planes[down], planes[1 - down], of->width, of->height, radius, down};
-            parallel_for(down ? of->width : of->height, BLOOM_COLUMNS, box_lines, &pass);
+            box_pass pass = {planes[down],   planes[1 - down], source->width,
+                             source->height, radius,           down};
+            parallel_for(down ? source->width : source->height, BLOOM_COLUMNS, box_lines, &pass);
         }
     }
 }
 
 /* Spreads a share of the light of one plane. */
-static kd_status bloom_plane(float *plane, const image *of, const image_finish *finish) {
-    const uint64_t count = (uint64_t)of->width * (uint64_t)of->height;
-    const int32_t whole = of->whole_width ? of->whole_height : of->height;
+static kd_status bloom_plane(float *plane, const image *source, const image_finish *finish) {
+    const uint64_t count = (uint64_t)source->width * (uint64_t)source->height;
+    const int32_t whole = source->whole_width ? source->whole_height : source->height;
     float *scratch[2] = {NULL, NULL}, *sum = NULL;
     kd_status status = KD_OK;
     for (int i = 0; i < 2; ++i) KD_TRY_GOTO(KD_RESERVE(scratch[i], count));
@@ -94,7 +95,7 @@ static kd_status bloom_plane(float *plane, const image *of, const image_finish *
     double deviation = (double)finish->bloom_radius * whole;
     for (int scale = 0; scale < BLOOM_SCALES; ++scale, deviation /= 2) {
         memcpy(scratch[0], plane, count * sizeof *plane);
-        blur(scratch, of, deviation);
+        blur(scratch, source, deviation);
         for (uint64_t i = 0; i < count; ++i) sum[i] += scratch[0][i];
     }
     for (uint64_t i = 0; i < count; ++i)
@@ -138,15 +139,15 @@ static matrix3 product(const matrix3 *a, const matrix3 *b) {
     return made;
 }
 
-static matrix3 inverse(const matrix3 *of) {
+static matrix3 inverse(const matrix3 *matrix) {
     matrix3 made;
     double determinant = 0;
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k) {
             const int a = (k + 1) % 3, b = (k + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
-            made.m[i][k] = of->m[a][c] * of->m[b][d] - of->m[a][d] * of->m[b][c];
+            made.m[i][k] = matrix->m[a][c] * matrix->m[b][d] - matrix->m[a][d] * matrix->m[b][c];
         }
-    for (int i = 0; i < 3; ++i) determinant += of->m[0][i] * made.m[i][0];
+    for (int i = 0; i < 3; ++i) determinant += matrix->m[0][i] * made.m[i][0];
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k) made.m[i][k] /= determinant;
     return made;
@@ -223,7 +224,7 @@ static kd_status white_matrix(float out[3][3], const image_finish *finish) {
 
 typedef struct finish_work {
     const image_finish *finish;
-    const image *of;
+    const image *source;
     float *planes[3];
     const float *alpha; /* coverage; may be NULL */
     float scale;        /* factor of the exposure */
@@ -257,17 +258,17 @@ static vec3 finish_colour(const finish_work *work, vec3 c) {
 
 static void finish_rows(void *context, int64_t begin, int64_t end, int thread) {
     const finish_work *work = (const finish_work *)context;
-    const image *of = work->of;
-    const bool part = of->whole_width > 0;
-    const float width = (float)(part ? of->whole_width : of->width);
-    const float height = (float)(part ? of->whole_height : of->height);
+    const image *source = work->source;
+    const bool part = source->whole_width > 0;
+    const float width = (float)(part ? source->whole_width : source->width);
+    const float height = (float)(part ? source->whole_height : source->height);
     const float per_corner = 4 / (width * width + height * height);
     (void)thread;
     for (int64_t y = begin; y < end; ++y) {
-        const float up = (float)(y + (part ? of->top : 0)) + 0.5f - 0.5f * height;
-        for (int64_t x = 0; x < of->width; ++x) {
-            const int64_t i = y * of->width + x;
-            const float right = (float)(x + (part ? of->left : 0)) + 0.5f - 0.5f * width;
+        const float up = (float)(y + (part ? source->top : 0)) + 0.5f - 0.5f * height;
+        for (int64_t x = 0; x < source->width; ++x) {
+            const int64_t i = y * source->width + x;
+            const float right = (float)(x + (part ? source->left : 0)) + 0.5f - 0.5f * width;
             const float far = float_min((right * right + up * up) * per_corner, 1);
             /* colours are premultiplied */
             const float covered =
@@ -311,7 +312,7 @@ static kd_status copy_plane(float **plane, image *out, const image *from, const 
 static kd_status make_finished(image *out, const image *from, float exposure,
                                const image_finish *finish) {
     static const char *const names[] = {"R", "G", "B"};
-    finish_work work = {.finish = finish, .of = out, .scale = exp2f(exposure)};
+    finish_work work = {.finish = finish, .source = out, .scale = exp2f(exposure)};
     float *alpha = NULL;
     for (int c = 0; c < 3; ++c) {
         KD_TRY(copy_plane(&work.planes[c], out, from, names[c]));

@@ -157,9 +157,9 @@ static kd_status finish(const merging *work) {
     return KD_OK;
 }
 
-kd_status image_merge(image *out, char *const *paths, int count, const image_reading *how) {
+kd_status image_merge(image *out, char *const *paths, int count, const image_reading *reading) {
     merging work = {.out = out};
-    image_reading part_of = *how;
+    image_reading part_of = *reading;
     part_of.keeps_window = true;
     memset(out, 0, sizeof *out);
     KD_TRY(KD_RESERVE(work.boxes, (uint64_t)count));

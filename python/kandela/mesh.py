@@ -227,10 +227,10 @@ class TriangleMesh:
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).describe()["triangles"]
         1
         """
-        told = _c.kd_triangles_describe(self._c)
+        info = _c.kd_triangles_describe(self._c)
         for corner in ("lo", "hi") if self._is_far else ():
-            told[corner] = tuple((self.centre + told[corner]).tolist())
-        return told
+            info[corner] = tuple((self.centre + info[corner]).tolist())
+        return info
 
     @property
     def nbytes(self) -> int:
@@ -714,8 +714,8 @@ class TriangleMesh:
         loaded = cls.__new__(cls)
         loaded.centre, loaded._is_far = np.zeros(3), False
         tree = _c.kd_triangles_load(path_text(path), options)
-        told = _c.kd_triangles_describe(tree)
-        loaded._take(tree, {"device": device, "builder": "auto"}, (told["vertices"], told["triangles"]))
+        info = _c.kd_triangles_describe(tree)
+        loaded._take(tree, {"device": device, "builder": "auto"}, (info["vertices"], info["triangles"]))
         return loaded
 
     def close(self) -> None:

@@ -178,8 +178,8 @@ class RayScene:
 
     @staticmethod
     def _box(mesh: TriangleMesh) -> np.ndarray:
-        told = mesh.describe()
-        lo, hi = np.array(told["lo"]), np.array(told["hi"])
+        info = mesh.describe()
+        lo, hi = np.array(info["lo"]), np.array(info["hi"])
         return np.array([(lo + hi) / 2, (hi - lo) / 2]) if (lo <= hi).all() else np.zeros((2, 3))
 
     def add_geometry(self, vertices: Any, faces: Any = None) -> int:
@@ -774,8 +774,8 @@ class RayScene:
         >>> RayScene(worlds=3).describe()["worlds"]
         3
         """
-        told: dict[str, Any] = _c.kd_ray_scene_describe(self._c)
-        return told
+        info: dict[str, Any] = _c.kd_ray_scene_describe(self._c)
+        return info
 
     def close(self) -> None:
         """Free the memory of the scene now, not of its meshes. Any later query raises UsageError.

@@ -141,8 +141,8 @@ kd_status texture_read_exr(texture_image *texture_image, const file_view *file) 
     KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT,
                "%s: this build has no %s; convert the image to PNG or HDR", texture_image->path,
                image_format_exr.lacks);
-    const image_reading how = {.colours_alone = true};
-    kd_status status = image_format_exr.read_as(&decoded, texture_image->path, file, &how);
+    const image_reading reading = {.colours_alone = true};
+    kd_status status = image_format_exr.read_as(&decoded, texture_image->path, file, &reading);
     const bool is_cube = decoded.is_cube && texture_image->role == TEXTURE_SKY;
     if (status == KD_OK)
         status =

@@ -194,8 +194,8 @@ def test_several_devices_answer_as_one(spread):
     one, many = kandela.Points(data, device="cpu"), kandela.Points(data, device="cpu,cpu,cpu", spread=spread)
     for expected, got in zip(one.nearest(data[:50], 6), many.nearest(data[:50], 6)):
         np.testing.assert_array_equal(expected, got)
-    told = many.describe()
-    assert told["parts"] == 3 and told["copies"] == (spread != "parts") and told["hash"] == one.describe()["hash"]
+    info = many.describe()
+    assert info["parts"] == 3 and info["copies"] == (spread != "parts") and info["hash"] == one.describe()["hash"]
     with pytest.raises(ValueError):
         kandela.Points(data, device="cpu,cpu", spread="thin")
 

@@ -333,7 +333,7 @@ static void test_work_on_overlapping_triangles_is_bounded(void **state) {
         check_close(&report);
     }
     for (int k = 0; k < 3; ++k)
-        if (!unfinished[k]) fail_msg("no heap is told as %s", kinds[k]);
+        if (!unfinished[k]) fail_msg("no heap is reported as %s", kinds[k]);
 }
 
 /* Small clusters are examined completely. */

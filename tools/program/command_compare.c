@@ -25,10 +25,10 @@ typedef struct compared {
 
 static kd_status compared_open(compared *out, const char *path, const char *which,
                                const char *layer) {
-    const image_reading how = {.layer = layer, .colours_alone = true};
+    const image_reading reading = {.layer = layer, .colours_alone = true};
     if (!layer) KD_TRY(image_read_packed(&out->packed, path));
     if (out->packed.texels) return image_rows_of_picture(&out->rows, &out->packed);
-    KD_TRY(image_read_as(&out->whole, path, &how));
+    KD_TRY(image_read_as(&out->whole, path, &reading));
     return image_rows_of_image(&out->rows, &out->whole, which);
 }
 

@@ -99,12 +99,12 @@ static bool keeps_window(const option_line *line, const option_list *outputs) {
 }
 
 static kd_status read_files(image *out, const developing *work, const option_line *line) {
-    const image_reading how = {.layer = work->values.layer,
-                               .colours_alone = shows_alone(&work->values),
-                               .keeps_window = keeps_window(line, &work->values.outputs)};
-    if (!work->values.merge) return image_read_as(out, work->paths[0], &how);
-    KD_TRY(image_merge(out, work->paths, work->path_count, &how));
-    if (!how.keeps_window) KD_TRY(image_fill(out));
+    const image_reading reading = {.layer = work->values.layer,
+                                   .colours_alone = shows_alone(&work->values),
+                                   .keeps_window = keeps_window(line, &work->values.outputs)};
+    if (!work->values.merge) return image_read_as(out, work->paths[0], &reading);
+    KD_TRY(image_merge(out, work->paths, work->path_count, &reading));
+    if (!reading.keeps_window) KD_TRY(image_fill(out));
     return KD_OK;
 }
 

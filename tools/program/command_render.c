@@ -477,8 +477,8 @@ const subcommand command_serve = {
     .summary = "render a scene in a browser, with a camera that moves",
     .description =
         "Renders SCENE like kandela render and shows the picture on a page in a browser, whose "
-        "address it prints: camera, options, photons and trees. Stays until Ctrl-C, with exit code "
-        "0. Writes the pictures of -o only when the page's owner saves.",
+        "address it prints: camera, options, photons and trees. Ctrl-C ends it with exit status 0. "
+        "The pictures of -o are written only when the page's owner saves.",
     .examples = serve_examples,
     .groups = serve_groups,
     .brief = true,
