@@ -17,6 +17,7 @@ enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The baseline of all other builders: `sweep` on one thread. */
 typedef struct build_base {
+    bench_row row;
     double seconds, sah_cost; /* 0: not measured */
 } build_base;
 
@@ -89,10 +90,10 @@ kd_status bench_build_on_threads(bench_row *row, const bench_model *model,
 
 static kd_status measure_base(build_base *out, const bench_request *request,
                               const bench_model *model, int setting) {
-    bench_row row = new_row(request, model, setting, "sweep", "cpu");
-    KD_TRY(bench_build_on_threads(&row, model, &settings[setting].options, 1));
-    out->seconds = bench_summarise(&row).median;
-    out->sah_cost = row.sah_cost;
+    out->row = new_row(request, model, setting, "sweep", "cpu");
+    KD_TRY(bench_build_on_threads(&out->row, model, &settings[setting].options, 1));
+    out->seconds = bench_summarise(&out->row).median;
+    out->sah_cost = out->row.sah_cost;
     return KD_OK;
 }
 
@@ -105,8 +106,11 @@ static kd_status by_threads(const bench_request *request, const bench_model *mod
         bench_row row = new_row(request, model, setting, builder->name, "cpu");
         snprintf(variant, sizeof variant, "%s, %d thread%s", settings[setting].name, threads,
                  threads > 1 ? "s" : "");
+        if (threads == 1 && strcmp(builder->name, base->row.builder) == 0)
+            row = base->row;
+        else
+            KD_TRY(bench_build_on_threads(&row, model, &settings[setting].options, threads));
         row.variant = variant;
-        KD_TRY(bench_build_on_threads(&row, model, &settings[setting].options, threads));
         compare_with(&row, base);
         KD_TRY(bench_report(request, &row));
     }
@@ -168,8 +172,9 @@ done:
 /* Measures one model with one setting of costs. `sweep` on one thread, the baseline, is measured
    for models of the user only. */
 static kd_status measure(const bench_request *request, const bench_model *model, int setting) {
-    build_base base = {0, 0};
+    build_base base;
     const bool by_core = request->models.count > 0 && !request->quick;
+    memset(&base, 0, sizeof base);
     if (by_core) KD_TRY(measure_base(&base, request, model, setting));
     if (bench_selects(&request->devices, "cpu"))
         for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
