@@ -122,57 +122,40 @@ static kd_status set_bytes(const option_words *words, void *field) {
     return KD_OK;
 }
 
-static kd_status set_int32s(const option_words *words, void *field) {
-    const option_row *row = words->row;
-    const char *c = words->text;
-    const int count = row->count > 1 ? row->count : 1;
-    for (int i = 0; i < count; ++i) {
-        const bool negative = *c == '-';
-        const char *end;
-        const uint64_t magnitude = option_read_count(c + negative, &end);
-        const double value = negative ? -(double)magnitude : (double)magnitude;
-        const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
-        if (!end || *end != after || fabs(value) > INT32_MAX || !in_range(row, value))
-            return refuse(words);
-        const int32_t number = (int32_t)value;
-        memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
-        c = end + 1;
-    }
-    return KD_OK;
+static double read_whole(const char *c, const char **end) {
+    const bool negative = *c == '-';
+    const double magnitude = (double)option_read_count(c + negative, end);
+    return negative ? -magnitude : magnitude;
 }
 
-static kd_status set_floats(const option_words *words, void *field) {
+/* Stores number i of a field; returns false if it does not fit into the type of the row. */
+static bool put_number(const option_row *row, void *field, int i, double value) {
+    const int32_t whole = fabs(value) <= INT32_MAX ? (int32_t)value : 0;
+    const float single = (float)value;
+    const bool is_whole = row->kind == OPTION_INT32, is_single = row->kind == OPTION_FLOAT;
+    if ((is_whole && fabs(value) > INT32_MAX) || (is_single && !isfinite(single))) return false;
+    const void *from = is_whole ? (const void *)&whole : is_single ? (const void *)&single : &value;
+    const size_t bytes = is_whole ? sizeof whole : is_single ? sizeof single : sizeof value;
+    memcpy((char *)field + (size_t)i * bytes, from, bytes);
+    return true;
+}
+
+/* Sets the fields of OPTION_INT32, OPTION_FLOAT and OPTION_DOUBLE. */
+static kd_status set_numbers(const option_words *words, void *field) {
     const option_row *row = words->row;
     const char *c = words->text;
     const int count = row->count > 1 ? row->count : 1;
-    if (row->automatic && strcmp(c, row->automatic) == 0) {
+    if (row->kind == OPTION_FLOAT && row->automatic && strcmp(c, row->automatic) == 0) {
         const float chosen_later = NAN;
         memcpy(field, &chosen_later, sizeof chosen_later);
         return KD_OK;
     }
     for (int i = 0; i < count; ++i) {
         const char *end;
-        const double value = read_real(c, &end);
+        const double value = row->kind == OPTION_INT32 ? read_whole(c, &end) : read_real(c, &end);
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
-        if (!end || *end != after || !isfinite((float)value) || !in_range(row, value))
+        if (!end || *end != after || !in_range(row, value) || !put_number(row, field, i, value))
             return refuse(words);
-        const float number = (float)value;
-        memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
-        c = end + 1;
-    }
-    return KD_OK;
-}
-
-static kd_status set_doubles(const option_words *words, void *field) {
-    const option_row *row = words->row;
-    const char *c = words->text;
-    const int count = row->count > 1 ? row->count : 1;
-    for (int i = 0; i < count; ++i) {
-        const char *end;
-        const double value = read_real(c, &end);
-        const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
-        if (!end || *end != after || !in_range(row, value)) return refuse(words);
-        memcpy((char *)field + (size_t)i * sizeof value, &value, sizeof value);
         c = end + 1;
     }
     return KD_OK;
@@ -232,9 +215,9 @@ kd_status option_set(const option_row *row, const char *text, option_source sour
     case OPTION_CHOICE: return find_choice(&words, (int32_t *)field);
     case OPTION_UINT64: return set_uint64(&words, field);
     case OPTION_BYTES: return set_bytes(&words, field);
-    case OPTION_INT32: return set_int32s(&words, field);
-    case OPTION_FLOAT: return set_floats(&words, field);
-    case OPTION_DOUBLE: return set_doubles(&words, field);
+    case OPTION_INT32:
+    case OPTION_FLOAT:
+    case OPTION_DOUBLE: return set_numbers(&words, field);
     }
     KD_FAIL(KD_ERROR_RUNTIME, "--%s has an option kind that this function does not support",
             row->name);

@@ -63,7 +63,8 @@ typedef struct texture_store {
     texture_image *images;
     texture_view *views;
     uint32_t *view_images; /* index of each view's image */
-    uint32_t image_count, image_capacity, view_count, view_capacity;
+    uint32_t image_count, view_count, view_capacity;
+    uint64_t image_capacity;
     float *curve; /* owned; texture_view.curve of all views, or NULL if none needs it */
     /* limit for all images together, in bytes; 0: a quarter of the machine's memory */
     uint64_t budget;

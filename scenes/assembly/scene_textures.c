@@ -1,6 +1,7 @@
 /* The texture store: deduplicates requests, decodes images in parallel within a memory budget, and
    converts texels to the layout of texture_view. */
 #include "core/files/file.h"
+#include "core/growth.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -20,11 +21,7 @@ static kd_status add_image(texture_store *store, const char *path, texture_role 
             *index = i;
             return KD_OK;
         }
-    if (store->image_count == store->image_capacity) {
-        const uint32_t capacity = store->image_capacity ? 2 * store->image_capacity : 16;
-        KD_TRY(KD_GROW(store->images, store->image_count, capacity));
-        store->image_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(store->images, store->image_count, store->image_capacity, 16));
     texture_image *made = &store->images[store->image_count];
     memset(made, 0, sizeof *made);
     made->role = role;

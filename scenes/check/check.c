@@ -2,6 +2,7 @@
 #include "scenes/check/check.h"
 #include "accel/builders.h"
 #include "core/files/file.h"
+#include "core/growth.h"
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
 #include "core/status.h"
@@ -86,13 +87,9 @@ static void note_keep(examination *check, const char *file, uint32_t line, const
     ++report->problems_found;
     if (severity == CHECK_ERROR) report->renderable = false;
     if (!kind_is_below_limit(report, kind, severity)) return;
-    if (report->problem_count == check->capacity) {
-        const uint64_t capacity = check->capacity ? 2 * check->capacity : 16;
-        if (KD_GROW(report->problems, report->problem_count, capacity) != KD_OK) {
-            check->status = KD_ERROR_MEMORY;
-            return;
-        }
-        check->capacity = capacity;
+    if (KD_RESERVE_NEXT(report->problems, report->problem_count, check->capacity, 16) != KD_OK) {
+        check->status = KD_ERROR_MEMORY;
+        return;
     }
     check_problem *problem = &report->problems[report->problem_count++];
     problem->line = line;

@@ -1,17 +1,14 @@
 /* A ray from a point of a triangle along z, and the triangles that it crosses, for nesting of
    shells. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
 static void keep_hit(check_ray *ray, uint32_t triangle) {
-    if (ray->hit_count == ray->hit_capacity) {
-        const uint64_t buffer = ray->hit_capacity ? 2 * ray->hit_capacity : 64;
-        if (KD_GROW(ray->hits, ray->hit_count, buffer) != KD_OK) {
-            ray->status = KD_ERROR_MEMORY;
-            return;
-        }
-        ray->hit_capacity = buffer;
+    if (KD_RESERVE_NEXT(ray->hits, ray->hit_count, ray->hit_capacity, 64) != KD_OK) {
+        ray->status = KD_ERROR_MEMORY;
+        return;
     }
     ray->hits[ray->hit_count++] = triangle;
 }

@@ -7,6 +7,7 @@
    Work: O(n log n), except for edges close to many vertices, limited by CHECK_WORK and
      CHECK_TESTS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
      holes. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
@@ -87,13 +88,9 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
 /* --- edges through the tree ------------------------------------------------------------------- */
 
 static void junction_keep(junctions *j, uint32_t place, double t) {
-    if (j->found_count == j->found_capacity) {
-        const uint64_t capacity = j->found_capacity ? 2 * j->found_capacity : 64;
-        if (KD_GROW(j->items, j->found_count, capacity) != KD_OK) {
-            j->status = KD_ERROR_MEMORY;
-            return;
-        }
-        j->found_capacity = capacity;
+    if (KD_RESERVE_NEXT(j->items, j->found_count, j->found_capacity, 64) != KD_OK) {
+        j->status = KD_ERROR_MEMORY;
+        return;
     }
     const junction made = {j->edge, t, place};
     j->items[j->found_count++] = made;

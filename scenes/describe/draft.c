@@ -1,38 +1,29 @@
 #include "scenes/describe/draft.h"
+#include "core/growth.h"
 #include "core/memory.h"
 
 kd_status scene_draft_add_light(scene_draft *draft, const light *added) {
-    if (draft->light_count == draft->light_capacity) {
-        const uint32_t capacity = draft->light_capacity ? 2 * draft->light_capacity : 8;
-        KD_TRY(KD_GROW(draft->lights, draft->light_count, capacity));
-        draft->light_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(draft->lights, draft->light_count, draft->light_capacity, 8));
     draft->lights[draft->light_count++] = *added;
     return KD_OK;
 }
 
-static kd_status double_capacity(uint64_t count, uint64_t *capacity) {
-    if (count < *capacity) return KD_OK;
+static kd_status check_limit(uint64_t count) {
     KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT,
                "the scene has more than %u instances, the limit", KD_NONE / 2);
-    *capacity = *capacity ? 2 * *capacity : 64;
     return KD_OK;
 }
 
 kd_status scene_draft_add_shape(scene_draft *draft, const draft_shape *added) {
-    const uint64_t before = draft->shape_capacity;
-    KD_TRY(double_capacity(draft->shape_count, &draft->shape_capacity));
-    if (draft->shape_capacity > before)
-        KD_TRY(KD_GROW(draft->shapes, draft->shape_count, draft->shape_capacity));
+    KD_TRY(check_limit(draft->shape_count));
+    KD_TRY(KD_RESERVE_NEXT(draft->shapes, draft->shape_count, draft->shape_capacity, 64));
     draft->shapes[draft->shape_count++] = *added;
     return KD_OK;
 }
 
 kd_status scene_draft_add_instance(scene_draft *draft, const instance *added) {
-    const uint64_t before = draft->instance_capacity;
-    KD_TRY(double_capacity(draft->instance_count, &draft->instance_capacity));
-    if (draft->instance_capacity > before)
-        KD_TRY(KD_GROW(draft->instances, draft->instance_count, draft->instance_capacity));
+    KD_TRY(check_limit(draft->instance_count));
+    KD_TRY(KD_RESERVE_NEXT(draft->instances, draft->instance_count, draft->instance_capacity, 64));
     draft->instances[draft->instance_count++] = *added;
     return KD_OK;
 }

@@ -34,7 +34,8 @@ typedef struct scene_draft {
     uint32_t shape_count, instance_count;
     uint64_t shape_capacity, instance_capacity;
     light *lights; /* owned; all lights except emissive triangles and the sky; power not set */
-    uint32_t light_count, light_capacity;
+    uint32_t light_count;
+    uint64_t light_capacity;
     bool sky;            /* the scene has an environment */
     vec3 sky_radiance;   /* factor of the image, or the constant radiance */
     char *sky_image;     /* owned path; NULL: constant radiance */

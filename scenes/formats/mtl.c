@@ -3,6 +3,7 @@
 #include "scenes/formats/mtl.h"
 #include "core/files/content.h"
 #include "core/files/file.h"
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/text/number.h"
 #include "scenes/text/paths.h"
@@ -67,11 +68,7 @@ static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "
 enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
 kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index) {
-    if (library->count == library->capacity) {
-        const uint32_t capacity = library->capacity ? 2 * library->capacity : 8;
-        KD_TRY(KD_GROW(library->materials, library->count, capacity));
-        library->capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(library->materials, library->count, library->capacity, 8));
     mesh_material *made = &library->materials[library->count];
     mesh_material_default(made);
     KD_TRY(KD_RESERVE(made->name, name.count + 1));

@@ -9,7 +9,8 @@
    kept. */
 typedef struct mtl_library {
     mesh_material *materials; /* `count` elements in use, capacity `capacity` */
-    uint32_t count, capacity;
+    uint32_t count;
+    uint64_t capacity;
     name_table names; /* indices into `materials` by name */
 } mtl_library;
 

@@ -9,6 +9,7 @@
    Invariants: the result does not depend on the number of threads; every index is in range. */
 #include "core/files/content.h"
 #include "core/files/file.h"
+#include "core/growth.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/mesh_formats.h"
@@ -32,11 +33,7 @@ typedef struct obj_reader {
 } obj_reader;
 
 static kd_status chunk_add(obj_reader *reader, const char *begin, uint64_t count) {
-    if (reader->chunk_count == reader->chunk_capacity) {
-        const uint64_t capacity = reader->chunk_capacity ? 2 * reader->chunk_capacity : 16;
-        KD_TRY(KD_GROW(reader->chunks, reader->chunk_count, capacity));
-        reader->chunk_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(reader->chunks, reader->chunk_count, reader->chunk_capacity, 16));
     obj_chunk *chunk = &reader->chunks[reader->chunk_count++];
     memset(chunk, 0, sizeof *chunk);
     chunk->text.begin = begin;

@@ -1,4 +1,5 @@
 /* Materials of an OBJ file, and statements without geometry. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/formats/mtl.h"
 #include "scenes/formats/obj_chunk.h"
@@ -22,13 +23,9 @@ static bool is_one_of(text_span word, const char *const *words, size_t count) {
 }
 
 static void event_note(obj_chunk *chunk, const obj_event *event) {
-    if (chunk->event_count == chunk->event_capacity) {
-        const uint64_t capacity = chunk->event_capacity ? 2 * chunk->event_capacity : 16;
-        if (KD_GROW(chunk->events, chunk->event_count, capacity) != KD_OK) {
-            chunk->out_of_memory = true;
-            return;
-        }
-        chunk->event_capacity = capacity;
+    if (KD_RESERVE_NEXT(chunk->events, chunk->event_count, chunk->event_capacity, 16) != KD_OK) {
+        chunk->out_of_memory = true;
+        return;
     }
     chunk->events[chunk->event_count++] = *event;
 }

@@ -1,5 +1,6 @@
 /* Passes 1 and 2 of the OBJ reader: count the elements of a chunk, then parse them into the arrays
    of the mesh. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/formats/obj_chunk.h"
 #include "scenes/mesh/origin.h"
@@ -118,13 +119,9 @@ static void colour_note(parser *parser, vec3 colour) {
 static void paint_note(parser *parser) {
     obj_chunk *chunk = parser->chunk;
     if (strncmp(parser->cursor.at, "#MRGB ", 6) != 0) return;
-    if (chunk->paint_count == chunk->paint_capacity) {
-        const uint64_t capacity = chunk->paint_capacity ? 2 * chunk->paint_capacity : 64;
-        if (KD_GROW(chunk->paints, chunk->paint_count, capacity) != KD_OK) {
-            chunk->out_of_memory = true;
-            return;
-        }
-        chunk->paint_capacity = capacity;
+    if (KD_RESERVE_NEXT(chunk->paints, chunk->paint_count, chunk->paint_capacity, 64) != KD_OK) {
+        chunk->out_of_memory = true;
+        return;
     }
     obj_paint *paint = &chunk->paints[chunk->paint_count++];
     paint->at = parser->cursor.at + 6;
@@ -264,13 +261,10 @@ static void triangle_write(parser *parser, const corner *a, const corner *b, con
 }
 
 static void polygon_note(obj_chunk *chunk, uint64_t first_triangle, uint64_t corner_count) {
-    if (chunk->polygon_count == chunk->polygon_capacity) {
-        const uint64_t capacity = chunk->polygon_capacity ? 2 * chunk->polygon_capacity : 64;
-        if (KD_GROW(chunk->polygons, chunk->polygon_count, capacity) != KD_OK) {
-            chunk->out_of_memory = true;
-            return;
-        }
-        chunk->polygon_capacity = capacity;
+    if (KD_RESERVE_NEXT(chunk->polygons, chunk->polygon_count, chunk->polygon_capacity, 64) !=
+        KD_OK) {
+        chunk->out_of_memory = true;
+        return;
     }
     obj_polygon *polygon = &chunk->polygons[chunk->polygon_count++];
     polygon->first_triangle = (uint32_t)first_triangle;

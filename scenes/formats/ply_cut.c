@@ -1,6 +1,7 @@
 /* Cuts the rows of a PLY file into pieces: binary rows of fixed size by arithmetic, binary rows
    with lists by stepping from row to row, and text by lines, one per row. If a text has not as many
    lines as rows, its rows are first put on one line each (ply_join.c). */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/ply_parts.h"
@@ -13,11 +14,7 @@ static uint64_t piece_bytes(const ply_file *file) {
 
 static kd_status piece_add(ply_file *file, const ply_element *element, const char *begin,
                            uint64_t first_row, uint64_t line) {
-    if (file->piece_count == file->piece_capacity) {
-        const uint64_t capacity = file->piece_capacity ? 2 * file->piece_capacity : 16;
-        KD_TRY(KD_GROW(file->pieces, file->piece_count, capacity));
-        file->piece_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(file->pieces, file->piece_count, file->piece_capacity, 16));
     ply_piece *piece = &file->pieces[file->piece_count++];
     memset(piece, 0, sizeof *piece);
     piece->element = element;

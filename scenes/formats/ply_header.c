@@ -1,5 +1,6 @@
 /* Parses the header of a PLY file: format, elements, properties. */
 #include "core/files/content.h"
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/text/number.h"
@@ -116,11 +117,7 @@ static ply_role role_of(const ply_element *element, text_span name, const ply_pr
 
 static kd_status property_add(header_reader *reader, const ply_property *added) {
     ply_header *into = reader->header;
-    if (into->property_count == into->property_capacity) {
-        const uint32_t capacity = into->property_capacity ? 2 * into->property_capacity : 16;
-        KD_TRY(KD_GROW(into->properties, into->property_count, capacity));
-        into->property_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(into->properties, into->property_count, into->property_capacity, 16));
     into->properties[into->property_count++] = *added;
     ply_element *element = &into->elements[into->element_count - 1];
     ++element->property_count;
@@ -174,11 +171,7 @@ static kd_status element_read(header_reader *reader) {
     for (uint32_t i = 0; i < into->element_count; ++i)
         if (read.kind == PLY_VERTICES && into->elements[i].kind == PLY_VERTICES)
             fail_here(reader, read.name, "one element vertex");
-    if (into->element_count == into->element_capacity) {
-        const uint32_t capacity = into->element_capacity ? 2 * into->element_capacity : 4;
-        KD_TRY(KD_GROW(into->elements, into->element_count, capacity));
-        into->element_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(into->elements, into->element_count, into->element_capacity, 4));
     read.first = into->property_count;
     into->elements[into->element_count++] = read;
     return KD_OK;
@@ -203,11 +196,7 @@ static kd_status comment_read(header_reader *reader) {
     text_cursor cursor = {text_blanks_over(reader->at), reader->line};
     const text_span name = text_rest(&cursor);
     if (name.count == 0) return KD_OK;
-    if (into->texture_count == into->texture_capacity) {
-        const uint32_t capacity = into->texture_capacity ? 2 * into->texture_capacity : 4;
-        KD_TRY(KD_GROW(into->textures, into->texture_count, capacity));
-        into->texture_capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(into->textures, into->texture_count, into->texture_capacity, 4));
     into->textures[into->texture_count++] = name;
     return KD_OK;
 }

@@ -72,8 +72,8 @@ typedef struct ply_header {
     ply_form form;
     ply_element *elements;
     ply_property *properties;
-    uint32_t element_count, element_capacity, property_count, property_capacity;
-    uint32_t texture_count, texture_capacity;
+    uint32_t element_count, property_count, texture_count;
+    uint64_t element_capacity, property_capacity, texture_capacity;
     const ply_element *vertices;
     text_span *textures; /* the names of "comment TextureFile NAME", in order */
     char *text;          /* a copy of the header, to which all names point */

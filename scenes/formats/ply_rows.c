@@ -1,4 +1,5 @@
 /* Reads rows of a PLY file, from text or from binary data of either byte order. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/text/number.h"
@@ -21,23 +22,16 @@ void ply_problem(const ply_file *file, problem_list *list, bool fatal, const cha
 }
 
 static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
-    if (row->corner_count == row->corner_capacity) {
-        const uint64_t capacity = row->corner_capacity ? 2 * row->corner_capacity : CORNERS_SMALL;
-        piece->status = KD_GROW(row->corners, row->corner_count, capacity);
-        if (piece->status != KD_OK) return false;
-        row->corner_capacity = capacity;
-    }
+    piece->status =
+        KD_RESERVE_NEXT(row->corners, row->corner_count, row->corner_capacity, CORNERS_SMALL);
+    if (piece->status != KD_OK) return false;
     row->corners[row->corner_count++] = corner;
     return true;
 }
 
 static bool number_add(ply_piece *piece, ply_numbers *list, float number) {
-    if (list->count == list->capacity) {
-        const uint64_t capacity = list->capacity ? 2 * list->capacity : CORNERS_SMALL;
-        piece->status = KD_GROW(list->items, list->count, capacity);
-        if (piece->status != KD_OK) return false;
-        list->capacity = capacity;
-    }
+    piece->status = KD_RESERVE_NEXT(list->items, list->count, list->capacity, CORNERS_SMALL);
+    if (piece->status != KD_OK) return false;
     list->items[list->count++] = number;
     return true;
 }

@@ -1,5 +1,6 @@
 /* The text format of STL: solids with facets of one loop each, one keyword per line, in any
    case. */
+#include "core/growth.h"
 #include "core/memory.h"
 #include "scenes/formats/stl_piece.h"
 #include "scenes/mesh/mesh_cleanup.h"
@@ -164,12 +165,9 @@ static void vertex_read(stl_parser *parser, const char *at, const char *rest) {
         return;
     }
     if (!vector_read(parser, rest, &corner)) return;
-    if (parser->count == parser->capacity) {
-        const uint64_t capacity = parser->capacity ? 2 * parser->capacity : CORNERS_SMALL;
-        parser->piece->status = KD_GROW(parser->corners, parser->count, capacity);
-        if (parser->piece->status != KD_OK) return;
-        parser->capacity = capacity;
-    }
+    parser->piece->status =
+        KD_RESERVE_NEXT(parser->corners, parser->count, parser->capacity, CORNERS_SMALL);
+    if (parser->piece->status != KD_OK) return;
     parser->corners[parser->count++] = corner;
 }
 

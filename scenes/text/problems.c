@@ -1,4 +1,5 @@
 #include "scenes/text/problems.h"
+#include "core/growth.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include <stdarg.h>
@@ -8,13 +9,9 @@
 static problem_record *record_next(problem_list *list, bool fatal) {
     if (list->count >= PROBLEMS_KEPT)
         return fatal && !list->fatal ? &list->records[list->count - 1] : NULL;
-    if (list->count == list->capacity) {
-        const uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
-        if (KD_GROW(list->records, list->count, capacity) != KD_OK) {
-            list->out_of_memory = true;
-            return NULL;
-        }
-        list->capacity = capacity;
+    if (KD_RESERVE_NEXT(list->records, list->count, list->capacity, 4) != KD_OK) {
+        list->out_of_memory = true;
+        return NULL;
     }
     return &list->records[list->count++];
 }

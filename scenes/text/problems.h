@@ -47,7 +47,8 @@ typedef struct problem_record {
 typedef struct problem_list {
     /* the first PROBLEMS_KEPT, including the first fatal one in any case */
     problem_record *records;
-    uint32_t count, capacity;
+    uint32_t count;
+    uint64_t capacity;
     uint64_t count_all;
     bool fatal, out_of_memory;
 } problem_list;

@@ -1,4 +1,5 @@
 #include "scenes/text/text.h"
+#include "core/growth.h"
 #include "core/memory.h"
 
 const char *text_foreign_encoding(const char *bytes, uint64_t count) {
@@ -29,11 +30,7 @@ kd_status text_copy(char **copy, const char *text) {
 enum { CHUNK_BYTES = 1 << 20 };
 
 static kd_status span_add(text_chunks *chunks, const char *begin, uint64_t count) {
-    if (chunks->count == chunks->capacity) {
-        const uint64_t capacity = chunks->capacity ? 2 * chunks->capacity : 16;
-        KD_TRY(KD_GROW(chunks->spans, chunks->count, capacity));
-        chunks->capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(chunks->spans, chunks->count, chunks->capacity, 16));
     chunks->spans[chunks->count].begin = begin;
     chunks->spans[chunks->count++].count = count;
     return KD_OK;

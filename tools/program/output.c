@@ -2,6 +2,7 @@
    inputs. */
 #include "tools/program/output.h"
 #include "core/files/file.h"
+#include "core/growth.h"
 #include "core/image/formats.h"
 #include "core/image_processing/animation.h"
 #include "core/memory.h"
@@ -46,11 +47,7 @@ static file_names outputs, inputs;
 static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static kd_status add(file_names *names, file_name name, const char *path) {
-    if (names->count == names->capacity) {
-        const uint64_t capacity = names->capacity ? 2 * names->capacity : 16;
-        KD_TRY(KD_GROW(names->items, names->count, capacity));
-        names->capacity = capacity;
-    }
+    KD_TRY(KD_RESERVE_NEXT(names->items, names->count, names->capacity, 16));
     const size_t bytes = strlen(path) + 1;
     KD_TRY(KD_RESERVE(name.path, bytes));
     memcpy(name.path, path, bytes);
