@@ -18,7 +18,7 @@ enum { NAME = 192 };
 /* The logarithm of the ratio of two measurements. */
 typedef struct compare_ratio {
     double log_ratio; /* logarithm of new time / old time: positive is slower */
-    double error;     /* its standard error, from the spread of the samples */
+    double error;     /* standard error, from the spread of the samples */
 } compare_ratio;
 
 typedef struct estimate {
