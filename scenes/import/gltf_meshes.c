@@ -29,7 +29,7 @@ typedef struct mesh_writer {
     gltf_primitive *primitives;
     uint32_t *mesh_first; /* first primitive of each mesh; the last entry is their total number */
     gltf_draw *draws;
-    uint32_t primitive_count, draw_count;
+    uint32_t primitive_count;
     bool has_normals, has_colours, has_second, has_tangents;
     mesh_faults faults;
     /* State while writing one primitive. */
@@ -149,7 +149,6 @@ static kd_status arrays_reserve(mesh_writer *writer) {
                writer->gltf->path, (unsigned long long)sum.vertices,
                (unsigned long long)sum.triangles);
     KD_TRY(KD_RESERVE(writer->draws, sum.draws));
-    writer->draw_count = (uint32_t)sum.draws;
     KD_TRY(KD_RESERVE(into->parts, writer->shapes.count));
     into->part_count = writer->shapes.count;
     (void)draws_walk(writer);

@@ -15,6 +15,12 @@
 static const double MIN_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
 enum { NAME = 192 };
 
+/* The logarithm of the ratio of two measurements. */
+typedef struct compare_ratio {
+    double log_ratio; /* logarithm of new time / old time: positive is slower */
+    double error;     /* standard error, from the spread of the samples */
+} compare_ratio;
+
 typedef struct estimate {
     double log_ms, error;
 } estimate;
@@ -73,8 +79,9 @@ static int max_samples(const result_line *const *lines, int count) {
     return maximum;
 }
 
-kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
-                        const result_line *const *newer, int newer_count) {
+/* Compares all samples of rows that measure the same. */
+static kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
+                               const result_line *const *newer, int newer_count) {
     const int samples = max_samples(older, older_count) +
                         max_samples(newer, newer_count); /* an upper bound for both */
     const int lines = older_count > newer_count ? older_count : newer_count;

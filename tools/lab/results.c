@@ -27,17 +27,6 @@ static uint64_t count_of(const cJSON *line, const char *name) {
     return value >= 0 && value < 1e18 ? (uint64_t)value : 0;
 }
 
-static void take_stages(result_line *result_line, const cJSON *line) {
-    const cJSON *share = cJSON_GetObjectItemCaseSensitive(line, "stage_share");
-    const cJSON *stage = NULL;
-    cJSON_ArrayForEach(stage, cJSON_GetObjectItemCaseSensitive(line, "stage_ms")) {
-        if (result_line->stage_count == RESULT_STAGES || !cJSON_IsNumber(stage)) continue;
-        result_line->stage_names[result_line->stage_count] = stage->string;
-        result_line->stage_ms[result_line->stage_count] = stage->valuedouble;
-        result_line->stage_share[result_line->stage_count++] = number_of(share, stage->string);
-    }
-}
-
 static kd_status take_samples(result_line *line, double **owned, const cJSON *ms) {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(ms, "all");
     const int count = cJSON_GetArraySize(all);
@@ -57,16 +46,12 @@ static void take_texts(result_line *result_line, const cJSON *line) {
     result_line->device = text_of(line, "device");
     result_line->variant = text_of(line, "variant");
     result_line->published_on = text_of(line, "published_on");
-    result_line->machine = text_of(line, "gpu");
-    if (!result_line->machine[0]) result_line->machine = text_of(line, "cpu");
-    result_line->commit = text_of(line, "commit");
     result_line->hash = text_of(line, "hash");
     result_line->checked = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "checked"));
 }
 
 static void take_numbers(result_line *result_line, const cJSON *line, const cJSON *ms) {
     result_line->n = count_of(line, "n");
-    result_line->triangles = count_of(line, "triangles");
     result_line->dims = (int32_t)fmin(number_of(line, "dims"), 1e6);
     result_line->k = (int32_t)fmin(number_of(line, "k"), 1e9);
     result_line->median = number_of(ms, "median");
@@ -75,10 +60,8 @@ static void take_numbers(result_line *result_line, const cJSON *line, const cJSO
     result_line->third_quarter = number_of(ms, "q3");
     result_line->rate = number_of(line, "rate");
     result_line->sah_cost = number_of(line, "sah_cost");
-    result_line->references_per_triangle = number_of(line, "references_per_triangle");
     result_line->published = number_of(line, "published");
     result_line->ratio = number_of(line, "ratio");
-    result_line->speedup = number_of(line, "speedup");
 }
 
 /* Parses one line of the file, without its line end. */
@@ -96,7 +79,6 @@ static kd_status take_line(results *results, const char *path, int number, const
     const cJSON *ms = cJSON_GetObjectItemCaseSensitive(line, "ms");
     take_texts(row, line);
     take_numbers(row, line, ms);
-    take_stages(row, line);
     KD_REQUIRE(row->bench[0] && row->median > 0, KD_ERROR_INPUT,
                "%s:%d: \"bench\", or \"ms\" with a \"median\" above 0, is missing; expected a line "
                "of kandela bench",

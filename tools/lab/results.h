@@ -7,27 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RESULT_STAGES = 8 };
-
 /* One line. Absent strings are "" and absent numbers 0. Strings belong to `results`. */
 typedef struct result_line {
     const char *bench, *set, *builder, *device, *variant;
-    uint64_t n, triangles;
+    uint64_t n;
     int32_t dims, k;
     double median, minimum, first_quarter, third_quarter; /* in milliseconds */
     const double *samples;                                /* in milliseconds, in measured order */
     int sample_count; /* 0: the line has quantiles only (older versions) */
     double rate;      /* items per second */
-    double sah_cost, references_per_triangle;
-    double speedup;          /* over the benchmark's baseline; 0: none */
+    double sah_cost;
     double published, ratio; /* the figure of a paper, and our speed-up over it */
     const char *published_on;
-    const char *stage_names[RESULT_STAGES];
-    /* fraction of the bandwidth, 0 to 1 */
-    double stage_ms[RESULT_STAGES], stage_share[RESULT_STAGES];
-    int stage_count;
-    const char *machine; /* name of the GPU, or of the CPU */
-    const char *commit, *hash;
+    const char *hash;
     bool checked;
 } result_line;
 
@@ -49,16 +41,6 @@ bool results_alike(const result_line *a, const result_line *b);
 void results_name(char *out, size_t bytes, const result_line *line);
 
 /* Compares two files of results, and reports slowdowns beyond noise. */
-
-/* The logarithm of the ratio of two measurements. */
-typedef struct compare_ratio {
-    double log_ratio; /* logarithm of new time / old time: positive is slower */
-    double error;     /* standard error, from the spread of the samples */
-} compare_ratio;
-
-/* Compares all samples of rows that measure the same. May return KD_ERROR_MEMORY. */
-kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
-                        const result_line *const *newer, int newer_count);
 
 /* Prints a table: the ratio of each row with its error, rows in one file only, and the mean.
    Returns KD_ERROR_CHECK if a row, or the mean of all rows, is slower than 1 + `max_regress`

@@ -160,7 +160,6 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "rate", rounded(rate));
     if (row->rate_name) add_number(line, row->rate_name, rounded(rate));
     add_number(line, "bytes", (double)row->bytes);
-    add_number(line, "different", (double)row->different);
     add_number(line, "sah_cost", rounded(row->sah_cost));
     add_number(line, "references_per_triangle", rounded(row->references_per_triangle));
     add_number(line, "published", rounded(row->published));
@@ -219,7 +218,6 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     if (row->speedup > 0)
         printf("  %.2f x sweep on one thread, cost %.3f", row->speedup, row->cost_ratio);
     print_stages(row);
-    if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  compared by tests only");
     fflush(stdout);
     return bench_write(request, row);

@@ -57,7 +57,6 @@ typedef struct bench_row {
     double stage_bytes[BENCH_STAGES];   /* predicted memory traffic; 0: unknown */
     /* bandwidth of the device in bytes per second, for the utilisation of the stages; 0: unknown */
     double bandwidth;
-    uint64_t different; /* number of answers that differ from the reference, within the tolerance */
 } bench_row;
 
 typedef struct bench_summary {
