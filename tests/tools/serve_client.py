@@ -245,6 +245,28 @@ def check_bad_clients(session):
         one.close()
 
 
+def check_odd_requests(session):
+    """Tokens and hosts in unusual places and forms, heads that are too large, and connections half closed by the client."""
+    host, token = f"Host: 127.0.0.1:{session.port}\r\n", session.owner
+
+    def code(path, head="", host=host):
+        with socket.create_connection(("127.0.0.1", session.port), timeout=PATIENCE) as one:
+            one.sendall(f"GET {path} HTTP/1.1\r\n{host}{head}Connection: close\r\n\r\n".encode())
+            one.shutdown(socket.SHUT_WR)
+            return int(one.recv(12)[9:] or 0)
+
+    state = f"/api/state?token={token}"
+    assert code(state) == 200
+    for path, head in (("/api/state", f"Cookie: token={token}\r\n"), ("/api/state", f"Authorization: Bearer {token}\r\n"), (f"/{token}/api/state", ""),
+                       (f"/api/state#token={token}", ""), (f"{state}%00", ""), (f"{state}%00x", ""), (state, "X-Kandela-Token: 0\r\n"),
+                       (f"/api/state?token=0&token={token}", ""), (state, "Origin: null\r\n")):
+        assert code(path, head) == 403, (path, head)
+    assert code(f"/api/pixel?token={token}&x=1%00&y=1") == 400 and code(f"/api/../api/state?token={token}") == 404
+    assert code(state, "X: " + "a" * 100000 + "\r\n") in (0, 413, 431) and code(state + "&a=" + "b" * 60000) in (0, 413, 414, 431)
+    for name, expected in (("localhost", 200), ("[::1]:8000", 200), ("localhost.example.org", 403), ("127.0.0.1:80@example.org", 403), ("[::1", 403), ("", 403)):
+        assert code(state, host=f"Host: {name}\r\n") in (expected, 400 if expected > 200 else 200), name
+
+
 def check_slow_strangers(session):
     """Clients without a token that go on sending, a byte at a time, keep nobody out."""
     head = f"POST /api/camera HTTP/1.1\r\nHost: 127.0.0.1:{session.port}\r\nContent-Length: 60000\r\n\r\n".encode()
@@ -367,6 +389,7 @@ def main():
         check_photons(session)
         check_control(session)
         check_bad_clients(session)
+        check_odd_requests(session)
         check_slow_strangers(session)
         check_floods(session)
         assert session.end() == 0

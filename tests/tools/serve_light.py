@@ -172,7 +172,9 @@ def main():
     write_scene()
     session = Session("serve", "lamps.json", *SMALL, "--integrator", "path")
     try:
-        session.wait(lambda state: state["status"] == "done")
+        state = session.wait(lambda state: state["status"] == "done")
+        assert state["light_groups"] == "rendering", "films cost time, so they begin with the first change"
+        session.post("/api/lights", [{"name": "warm", "scale": 1}])
         check_light_groups(session)
         assert session.end() == 0
     finally:

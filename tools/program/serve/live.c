@@ -222,7 +222,7 @@ static kd_status scale_lights(live_session *live, const live_lights *to) {
 static bool makes_sums(live_session *live, const render_keeping *keeping) {
     const scene_view view = scene_get_view(live->scene);
     kd_render_options options = live->options;
-    if (live->lights.count == 0 || live->lights.count > LIGHT_GROUPS_MAX ||
+    if (!live->scales || live->lights.count == 0 || live->lights.count > LIGHT_GROUPS_MAX ||
         live->request.max_memory > 0 || keeping->resume || scene_moves(live->scene) ||
         options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL || catcher_exists(&view) ||
         view.environment.sun_count > 0)

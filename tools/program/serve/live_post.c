@@ -67,6 +67,7 @@ void live_post_lights(live_session *live, const serve_request *request, serve_an
     if (!is_prepared(live, out)) return;
     pthread_mutex_lock(&live->lock);
     const kd_status status = live_lights_read(&live->lights, request->body, request->body_bytes);
+    live->scales |= status == KD_OK;
     if (status == KD_OK && live->sums && !live->restart) {
         live->rescaled = true;
         atomic_store(&live->attention, true);

@@ -167,9 +167,13 @@ static void set_role(server *to, struct MHD_Connection *connection, serve_role r
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* A value with a zero byte counts as "%00", which is not valid for any argument. */
 static const char *argument_of(void *connection, const char *name) {
-    return MHD_lookup_connection_value((struct MHD_Connection *)connection, MHD_GET_ARGUMENT_KIND,
-                                       name);
+    const char *value = NULL;
+    size_t bytes = 0;
+    MHD_lookup_connection_value_n((struct MHD_Connection *)connection, MHD_GET_ARGUMENT_KIND, name,
+                                  strlen(name), &value, &bytes);
+    return value && strlen(value) != bytes ? "%00" : value;
 }
 
 static const char *header_of(struct MHD_Connection *connection, const char *name) {
