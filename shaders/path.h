@@ -308,6 +308,18 @@ KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit h
     return at;
 }
 
+/* Raises the roughness of a surface after the path has scattered, in proportion to the spread of
+   that scattering: light that is found by chance only becomes light that light sampling finds.
+   Source: Kaplanyan and Dachsbacher 2013, "Path space regularization for holistic and robust light
+   transport"; the roughness follows the density of the direction, as in Jendersie and Grosch 2019,
+   "Microfacet model regularization for robust light transport". */
+KD_FN void path_regularise(const path_options *options, const path_state *state, surface *at) {
+    if (!(options->least_alpha > 0) || state->scattered == 0) return;
+    /* 1 for a diffuse surface, twice the GGX alpha in the middle of a lobe */
+    const float narrow = KD_PI * state->pdf;
+    surface_roughen(at, options->least_alpha * (narrow > 1 ? 1 / sqrtf(narrow) : 1));
+}
+
 KD_FN path_state path_begin(ray ray) {
     path_state state;
     state.ray = ray;
@@ -377,6 +389,7 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
         return PATH_ENDS;
     }
     path_interact(scene, state, hit, key, at);
+    path_regularise(options, state, at);
     *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
 }

@@ -28,7 +28,9 @@ typedef struct path_options {
        only */
     int32_t scatterings;
     bool cutouts; /* some material has opacity below 1 or is hidden */
-    float clamp;  /* limit of the largest channel of indirect light; 0: none */
+    /* GGX alpha that a path does not fall below after it has scattered evenly; 0: no limit */
+    float least_alpha;
+    float clamp; /* limit of the largest channel of indirect light; 0: none */
 } path_options;
 
 typedef struct path_result {

@@ -202,6 +202,18 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
     return scene->materials[scene->mesh.triangle_materials[triangle]].kind;
 }
 
+/* Raises the roughness of a surface to that of the GGX alpha `least`. */
+KD_FN void surface_roughen(surface *at, float least) {
+    if (least < 1e-3f || at->kind == MATERIAL_DIFFUSE) return;
+    if (at->kind == MATERIAL_GLASS && at->ior == 1) return; /* neither refracts nor reflects */
+    if (at->kind == MATERIAL_MIRROR) at->kind = MATERIAL_CONDUCTOR;
+    at->alpha = float_max(at->alpha, least);
+    if (at->kind != MATERIAL_PRINCIPLED) return;
+    at->layers.alpha_u = float_max(at->layers.alpha_u, least);
+    at->layers.alpha_v = float_max(at->layers.alpha_v, least);
+    at->layers.clear_alpha = float_max(at->layers.clear_alpha, least);
+}
+
 /* Returns true if the surface transmits light to its other side. */
 KD_FN bool surface_is_clear(const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED) return at->layers.transmission > 0 && at->metallic < 1;

@@ -170,6 +170,9 @@ typedef struct kd_render_options {
     char material[16]; /* material of all surfaces that emit no light: "own" (those of the file, or
                           clay in the looks "studio" and "sky" where it has none), "clay",
                           "plastic", "metal", "gold", "copper", "glass" or "mirror" */
+    float regularise;  /* "path": least roughness of surfaces that rough ones reflect, 0 to 1:
+                          caustics, also of lights without size, are found more often, but
+                          blurred. 0: off */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

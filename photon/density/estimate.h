@@ -127,22 +127,27 @@ KD_FN float visibility_weight(const scene_view *scene, const visibility_horizon 
 }
 
 /* Share of the kernel's integral over the surface that is visible from the point, from the sums of
-   the weights of visible samples and of all. */
-KD_FN float visibility_share_of(float visible, float whole) {
-    return whole > 0 ? float_max(visible / whole, TILE_MIN_SHARE) : 1;
+   the weights of visible samples and of all, of which `count` found a surface. With v visible ones
+   among them, the mean of (count + 1) / (v + 1) is that of 1 / share but for (1 - share)^(count +
+   1), as v has a binomial distribution; that of count / v is larger, or infinite. */
+KD_FN float visibility_share_of(float visible, float whole, uint32_t count) {
+    if (count < VISIBLE_SAMPLES_MIN) return 1;
+    return ((float)count * visible / whole + 1) / (float)(count + 1);
 }
 
 KD_FN_NOINLINE float visibility_share(const estimate_point *at, float radius,
                                       photon_kernel kernel) {
     const visibility_place place = visibility_place_make(at->position, at->normal, radius, kernel);
     float visible = 0, whole = 0;
+    uint32_t count = 0;
     for (int i = 0; i < VISIBLE_SAMPLES; ++i) {
         bool hidden;
         const float weight = visibility_weight(at->occluders, at->horizon, &place, i, &hidden);
         whole += weight;
+        if (weight > 0) ++count;
         if (!hidden) visible += weight;
     }
-    return visibility_share_of(visible, whole);
+    return visibility_share_of(visible, whole, count);
 }
 
 /* Returns true if the photon hit a side with a similar normal and is visible. */

@@ -118,15 +118,18 @@ __device__ __forceinline__ void measure_share(const hiding &work, uint32_t which
         point.position, point.normal, work.gather.radii[which], work.gather.kernel);
     bool hidden = false;
     float weight = 0, visible = 0, whole = 0;
+    uint32_t count = 0;
     if (lane_id() < VISIBLE_SAMPLES)
         weight = visibility_weight(by.scene, by.horizon, &place, (int)lane_id(), &hidden);
     const float seen = hidden ? 0 : weight;
     __syncwarp();
     for (int lane = 0; lane < VISIBLE_SAMPLES; ++lane) {
-        whole += __shfl_sync(ALL, weight, lane);
+        const float part = __shfl_sync(ALL, weight, lane);
+        whole += part;
+        if (part > 0) ++count;
         visible += __shfl_sync(ALL, seen, lane);
     }
-    if (lane_id() == 0) work.integrals[which] *= visibility_share_of(visible, whole);
+    if (lane_id() == 0) work.integrals[which] *= visibility_share_of(visible, whole, count);
 }
 
 template <class SCRATCH>

@@ -186,11 +186,13 @@ static kd_status report_lamps(const scene_view *scene, vec3 eye) {
     return KD_OK;
 }
 
-kd_status omissions_report(const scene_view *scene, const integrator *integrator, vec3 eye) {
-    KD_TRY(report_lamps(scene, eye));
+kd_status omissions_report(const scene_view *scene, const frame *frame) {
+    const integrator *integrator = frame->integrator;
+    uint32_t caustics = integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS);
+    if (frame->options->regularise > 0) caustics &= OMITS_ALL_CAUSTICS; /* paths find the others */
+    KD_TRY(report_lamps(scene, frame->view.eye));
     const scene_traits traits = scene_traits_of(scene);
-    if (integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS))
-        report_caustics(scene, &traits, integrator);
+    if (caustics) report_caustics(scene, &traits, integrator);
     if ((integrator->omits & OMITS_GLOSSY) != 0 && traits.glossy)
         log_message(
             LOG_INFO,

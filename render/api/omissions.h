@@ -23,9 +23,8 @@ bool scene_has_lenses(const scene_view *scene);
 bool scene_lenses_matter(const scene_view *scene);
 
 /* Logs one line for each kind of light that the scene has and the integrator cannot show
-   (integrator.omits), and for a lamp that faces away from the scene and from the camera at `eye`.
- */
-kd_status omissions_report(const scene_view *scene, const integrator *integrator, vec3 eye);
+   (integrator.omits), and for a lamp that faces away from the scene and from the camera. */
+kd_status omissions_report(const scene_view *scene, const frame *frame);
 
 /* Logs a warning if the limits of the path length cut more than 0.5 % of the emitted power (of
    photons), or more than 1 % of the light of the part `crop` of the picture (integrators with

@@ -421,8 +421,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     if (ranks_shared(frame.comm)) KD_TRY_GOTO(open_figures(out, frame.comm));
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_distributed(&frame));
-    if (!frame.comm || frame.comm->rank == 0)
-        KD_TRY_GOTO(omissions_report(&view, frame.integrator, frame.view.eye));
+    if (!frame.comm || frame.comm->rank == 0) KD_TRY_GOTO(omissions_report(&view, &frame));
     status = render_frame(out, &trees, &view, &frame, &negative, &saving, scene, &sized);
     note_form(out, &frame, keeping->kept ? &keeping->kept->trees : &trees);
     if (is_dropped(keeping, status))

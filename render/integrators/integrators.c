@@ -27,6 +27,7 @@ static kd_status prepare(frame *prepared, int32_t scatterings) {
     options->scatterings = scatterings;
     options->cutouts = integrator_has_cutouts(prepared->scene);
     options->clamp = prepared->options->clamp;
+    options->least_alpha = prepared->options->regularise * prepared->options->regularise;
     prepared->state = options;
     return KD_OK;
 }

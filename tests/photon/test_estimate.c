@@ -136,6 +136,24 @@ static void test_kernel_integrals_match_surface_area(void **state) {
                 compare_patch(&patches[i], mixed != 0, copies != 0);
 }
 
+/* Among many places whose visible part is the same, the visible photons divided by the sampled
+   share have the mean of the share's reciprocal. */
+static void test_visible_share_has_no_outliers(void **state) {
+    (void)state;
+    enum { SAMPLES = 25 };
+    static const double parts[] = {0.2, 0.3, 0.5, 0.9};
+    for (int i = 0; i < 4; ++i) {
+        const double part = parts[i];
+        double odds = pow(1 - part, SAMPLES), mean = 0;
+        for (int seen = 0; seen <= SAMPLES; ++seen) {
+            mean += odds / (double)visibility_share_of(0.4f * (float)seen, 0.4f * SAMPLES, SAMPLES);
+            odds *= part / (1 - part) * (SAMPLES - seen) / (seen + 1);
+        }
+        assert_near(mean * part, 1, 0.004);
+    }
+    assert_near((double)visibility_share_of(0, 1.5f, 3), 1, 0);
+}
+
 static void test_full_disc_matches_kernel_integral(void **state) {
     (void)state;
     tile_view none;
@@ -446,6 +464,7 @@ static void test_diffuse_short_form_matches_bsdf(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_visible_share_has_no_outliers),
         cmocka_unit_test(test_full_disc_matches_kernel_integral),
         cmocka_unit_test(test_kernel_integrals_match_surface_area),
         cmocka_unit_test(test_fluted_wall_has_no_outliers),

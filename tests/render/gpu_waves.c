@@ -155,6 +155,7 @@ static void test_pools(void **state) {
         if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options =
             options_for((int32_t)gpu_size(333, 29), (int32_t)gpu_size(201, 21), 7);
+        if (i % 2) options.regularise = 0.4f;
         const run_result cpu = run_on_device(scene_path(i), &options, "cpu", NULL, NULL);
         for (int p = 0; p < 3; ++p) {
             if (p && gpu_leaves_out((uint32_t)i + (uint32_t)p, 3)) continue;

@@ -263,6 +263,36 @@ static void test_point_light_and_opacity(void **state) {
 }
 
 /* A convex object under a uniform sky has the radiance of its albedo; the background is the sky. */
+/* A mirror adds the light of a lamp's image, three times as far away as the lamp. Of a lamp without
+   size it reaches the floor only if paths are regularised. */
+static void test_regularised_caustic(void **state) {
+    (void)state;
+    static const camera view = {{0, 0.5f, 0}, {0, -1, 0}, {1, 0, 0}, 10, 0, 0, 0};
+    double mean[2];
+    fixture_clear(&stage);
+    fixture_quad(&stage, add_material(MATERIAL_DIFFUSE, 0.5f, 0), vec3_make(-9, -1, 9),
+                 vec3_make(9, -1, 9), vec3_make(9, -1, -9), vec3_make(-9, -1, -9));
+    fixture_quad(&stage, add_material(MATERIAL_MIRROR, 1, 0), vec3_make(-9, 1, -9),
+                 vec3_make(9, 1, -9), vec3_make(9, 1, 9), vec3_make(-9, 1, 9));
+    light lamp;
+    memset(&lamp, 0, sizeof lamp);
+    lamp.kind = LIGHT_POINT;
+    lamp.emitted = vec3_all(1);
+    lamp.power = 4 * KD_PI;
+    fixture_light(&stage, lamp);
+    fixture_finish(&stage);
+    for (int i = 0; i < 2; ++i) {
+        kd_render_options options = small_options("path", 8, 256);
+        options.max_depth = 3;
+        options.regularise = i ? 0.4f : 0;
+        shot s = shoot(&stage, &view, &options, NULL);
+        assert_int_equal(s.status, KD_OK);
+        mean[i] = shot_mean(&s, "R");
+        image_close(&s.picture);
+    }
+    expect_near(mean[1] / mean[0], 1 + 1.0 / 9, 0.01);
+}
+
 static void test_sky(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -458,6 +488,7 @@ int main(void) {
         cmocka_unit_test(test_lossless_balls_vanish),
         cmocka_unit_test(test_agrees_with_naive_paths),
         cmocka_unit_test(test_point_light_and_opacity),
+        cmocka_unit_test(test_regularised_caustic),
         cmocka_unit_test(test_sky),
         cmocka_unit_test(test_specular_limit),
         cmocka_unit_test(test_same_bits),

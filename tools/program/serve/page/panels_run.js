@@ -5,13 +5,13 @@
 const settingGroups = [
   ["", ["integrator", "spp", "time", "target_error"]],
   ["Photons", ["photons", "caustic_photons", "media_photons", "gather", "radius", "alpha", "kernel", "estimator", "final_gather", "passes", "media"]],
-  ["Paths", ["max_depth", "max_specular", "clamp"]],
+  ["Paths", ["max_depth", "max_specular", "clamp", "regularise"]],
   ["Picture", ["width", "height", "filter", "look", "material", "channel", "seed"]],
 ];
 const settingTitles = {
   integrator: "Method", spp: "Samples per pixel", time: "Time limit", target_error: "Target error", photons: "Indirect photons", caustic_photons: "Caustic photons",
   media_photons: "Photons in fog", gather: "Photons per disc", radius: "Largest radius", alpha: "Radius reduction", kernel: "Weights in the disc", estimator: "Disc encloses",
-  final_gather: "Gather rays", passes: "Passes of sppm", media: "Fog stores", max_depth: "Most bounces", max_specular: "Mirror bounces", clamp: "Clamp light",
+  final_gather: "Gather rays", passes: "Passes of sppm", media: "Fog stores", max_depth: "Most bounces", max_specular: "Mirror bounces", clamp: "Clamp light", regularise: "Least roughness",
   look: "Light if none", material: "All surfaces", channel: "Debug shows", seed: "Random seed", batches: "Emit in batches",
 };
 const settingUnits = { seconds: "s", "scene units": "m", "W/(sr m^2)": "W/(sr m²)" };
