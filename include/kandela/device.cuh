@@ -49,8 +49,10 @@
 namespace kandela {
 
 /* A point tree in the memory of the code that reads it: the arrays of kd_points_download, in level
-   order; the children of node i are 2i + 1 and 2i + 2. `scalar`: float or double. */
+   order; the children of node i are 2i + 1 and 2i + 2. `scalar`: float or double. `dims`: 1 to 8;
+   points of more dimensions have no tree. */
 template <typename scalar, int dims> struct point_tree {
+    static_assert(dims >= 1 && dims <= 8, "points of more than eight dimensions have no tree");
     const scalar *coordinates; /* count * dims */
     const uint32_t *ids;       /* count */
     const uint8_t *axes;       /* count; NULL for KD_POINTS_SPLIT_ROUND_ROBIN */

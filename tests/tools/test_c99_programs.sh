@@ -82,6 +82,15 @@ if command -v "${CXX:-g++}" >/dev/null; then
             -I "$source/include" "$source/$program" -o "$work/device" -L "$build/lib" -lkandela
         "$work/device"
     done
+    # More dimensions, of which the library makes no tree, do not compile.
+    for dims in 8 9; do
+        echo "#include <kandela/device.cuh>
+            kandela::point_tree<float, $dims> tree;" > "$work/dims.cc"
+        status=0
+        ${CXX:-g++} -std=c++14 -I "$source/include" -fsyntax-only "$work/dims.cc" 2> "$work/messages" || status=$?
+        [ $((status != 0)) -eq $((dims > 8)) ]
+        [ "$dims" -eq 8 ] || grep -q "more than eight dimensions" "$work/messages"
+    done
 fi
 if command -v nvcc >/dev/null; then
     for program in tests/c99/device.cc examples/own_kernel.cu; do
