@@ -145,12 +145,17 @@ KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const pat
         path_transmittance(scene, extent, request.ray, request.medium, options->cutouts, rays));
 }
 
+/* Scales a contribution down to a limit; 0: none. */
+KD_FN vec3 path_limited(float limit, vec3 more) {
+    if (!(limit > 0)) return more;
+    const float largest = vec3_largest(more);
+    return largest > limit ? vec3_scale(more, limit / largest) : more;
+}
+
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
    and the light. */
 KD_FN vec3 path_clamped(const path_options *options, bool indirect, vec3 more) {
-    if (!(options->clamp > 0) || !indirect) return more;
-    const float largest = vec3_largest(more);
-    return largest > options->clamp ? vec3_scale(more, options->clamp / largest) : more;
+    return indirect ? path_limited(options->clamp, more) : more;
 }
 
 /* Returns the contribution of the environment, without discs, to a ray that leaves the scene. */
@@ -246,8 +251,7 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
 
 /* Returns true if the ray comes from the camera, which does not see the triangle. */
 KD_FN bool path_overlooks(const scene_view *scene, const path_state *state, uint32_t triangle) {
-    return state->pdf < 0 &&
-           (scene->materials[scene->mesh.triangle_materials[triangle]].flags & MATERIAL_HIDDEN);
+    return state->pdf < 0 && surface_is_hidden(scene, triangle);
 }
 
 /* Returns true if the ray, which has found *hit, continues there, through a cut-out. Sets

@@ -168,6 +168,11 @@ KD_FN float surface_cut(const material *made, float opacity) {
     return opacity >= MATERIAL_MASK_AT ? 1.0f : 0.0f;
 }
 
+/* Returns true if the camera does not see the triangle directly. */
+KD_FN bool surface_is_hidden(const scene_view *scene, uint32_t triangle) {
+    return scene->materials[scene->mesh.triangle_materials[triangle]].flags & MATERIAL_HIDDEN;
+}
+
 /* Returns the fraction of light that passes a hit unchanged. */
 KD_FN float surface_passes(const scene_view *scene, ray_hit hit) {
     const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];

@@ -195,6 +195,7 @@ typedef struct transmittance_walk {
     uint32_t medium;      /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;       /* cut-outs passed */
+    bool to_camera;       /* passes what the camera does not see */
 } transmittance_walk;
 
 KD_FN transmittance_walk transmittance_begin(ray ray, uint32_t medium) {
@@ -204,6 +205,7 @@ KD_FN transmittance_walk transmittance_begin(ray ray, uint32_t medium) {
     walk.medium = medium;
     walk.instance_id = KD_NONE;
     walk.layers = 0;
+    walk.to_camera = false;
     return walk;
 }
 
@@ -214,34 +216,40 @@ KD_FN bool transmittance_step(const scene_view *scene, transmittance_walk *walk,
     walk->share = transmittance_weaken(scene, &walk->ray, free ? walk->ray.tmax : hit.t,
                                        walk->medium, walk->share);
     if (free) return false;
-    if (!transmittance_nested(scene, &walk->ray, hit.triangle, walk->instance_id, walk->medium))
+    const bool hidden = walk->to_camera && surface_is_hidden(scene, hit.triangle);
+    if (!hidden &&
+        !transmittance_nested(scene, &walk->ray, hit.triangle, walk->instance_id, walk->medium))
         walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
     const bool dark = !(vec3_largest(walk->share) > 0);
     if (dark || ++walk->layers == PATH_LAYERS) {
         walk->share = vec3_all(0);
         return false;
     }
-    if (scene->medium_count)
+    if (scene->medium_count && !hidden)
         walk->medium = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
                                                      walk->ray.direction, walk->medium);
     walk->ray.tmin = hit.t;
     return true;
 }
 
-/* Returns the transmittance along a ray that starts in medium `medium`, per channel, of media and
-   cut-outs. */
-KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray ray,
-                              uint32_t medium, bool cutouts, uint32_t *rays) {
+/* Returns the transmittance along a ray, per channel, of media and cut-outs. */
+KD_FN vec3 transmittance_along(const scene_view *scene, scene_extent extent,
+                               transmittance_walk walk, bool cutouts, uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
-        if (scene_occluded(scene, extent, ray)) return vec3_all(0);
-        return transmittance_weaken(scene, &ray, ray.tmax, medium, vec3_all(1));
+        if (scene_occluded(scene, extent, walk.ray)) return vec3_all(0);
+        return transmittance_weaken(scene, &walk.ray, walk.ray.tmax, walk.medium, vec3_all(1));
     }
-    transmittance_walk walk = transmittance_begin(ray, medium);
     do ++*rays;
     while (transmittance_step(scene, &walk,
                               scene_closest(scene, extent, walk.ray, &walk.instance_id)));
     return walk.share;
+}
+
+/* The same for a ray that starts in medium `medium`. */
+KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray ray,
+                              uint32_t medium, bool cutouts, uint32_t *rays) {
+    return transmittance_along(scene, extent, transmittance_begin(ray, medium), cutouts, rays);
 }
 
 #endif

@@ -219,8 +219,13 @@ static inline scene_view fixture_view(const scene_fixture *fixture) {
     view.environment.texture = KD_NONE;
     view.environment.scene_centre = box3_centre(view.box);
     view.environment.scene_radius = 0.5f * vec3_length(box3_size(view.box));
-    for (uint32_t i = 0; i < fixture->light_count; ++i)
+    for (uint32_t i = 0; i < fixture->light_count; ++i) {
         view.total_power += fixture->lights[i].power;
+        if (fixture->lights[i].kind != LIGHT_DIRECTIONAL || !(fixture->lights[i].area > 0))
+            continue;
+        if (view.environment.sun_count == 0) view.environment.sun_first = i;
+        view.environment.sun_count = i + 1 - view.environment.sun_first;
+    }
     return view;
 }
 

@@ -122,16 +122,16 @@ typedef struct kd_render_options {
     float shutter; /* exposure time from `frame` on, in frames: moving objects and cameras blur the
                       image; 0: none. If objects move, the scene's files are read again for each
                       of up to 64 times, or more if there are more than 64 samples */
-    float clamp; /* "path": limit on what indirect light (scattered more than once) adds to a sample
-                    at each surface, W/(sr m^2) in the brightest channel: less noise, but biased
-                    (darker). 0: off */
-    char maps[16];  /* advanced, photon mapping on several devices or processes: "whole": each holds
-                       all photons; "apart": each holds those that it traced, 1/N of the memory;
-                       "auto": by memory and bandwidth. Same image */
-    char media[16]; /* advanced: contents of the map of media: "points" (photons at scattering
-                       events) or "beams" (photon beams) */
-    int32_t maps_ahead;    /* advanced, "sppm" on a CUDA device: 1: the maps of the next pass
-                              are built during this one, in extra memory; 0: when needed. Same image */
+    float clamp;   /* "path", "vcm": limit on what indirect light (scattered more than once) adds to
+                      a sample at each surface, W/(sr m^2) in the brightest channel: less noise, but
+                      biased (darker). 0: off */
+    char maps[16]; /* advanced, photon mapping on several devices or processes: "whole": each holds
+                      all photons; "apart": each holds those that it traced, 1/N of the memory;
+                      "auto": by memory and bandwidth. Same image */
+    char media[16];     /* advanced: contents of the map of media: "points" (photons at scattering
+                           events) or "beams" (photon beams) */
+    int32_t maps_ahead; /* advanced, "sppm" on a CUDA device: 1: the maps of the next pass
+                           are built during this one, in extra memory; 0: when needed. Same image */
     int32_t allow_outside; /* security: 1: scene files may refer to files outside their directory
                               (of the description or the mesh); 0: these are refused, or skipped
                               with a warning, whether or not they exist. Never allowed for glTF */

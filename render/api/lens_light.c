@@ -5,7 +5,8 @@
      square of what all lamps give on average, this is
        sum over lamps of (fraction of the light that meets lenses) (share of the power)
                          (cross section of the scene / pi) radiance / power of all lamps,
-     which needs no rays: the fraction is the form factor of the lenses, without occlusion.
+     which needs no rays: the fraction is the form factor of the lenses, without occlusion. Polished
+     surfaces, such as smooth plastic, count by what they reflect.
    Work: lens triangles times points on lamps, up to WORK_MAX and up to the limit. */
 #include "core/status.h"
 #include "render/api/omissions.h"
@@ -17,8 +18,16 @@ static const float lens_roughness = 0.4f;
    than path for the same error: measured between 0.3 and 0.5 (tools/bench/results/xeon-auto.txt).
  */
 static const double noise_limit = 0.3;
+/* Reflectance of polished surfaces. */
+static const double polished_share = 0.05;
 
-enum { LAMP_POINTS = 4, LAMPS_MAX = 16, POINTS_MAX = LAMP_POINTS * LAMPS_MAX, WORK_MAX = 1 << 21 };
+enum {
+    LAMP_POINTS = 4,
+    LAMPS_MAX = 16,
+    POINTS_MAX = LAMP_POINTS * LAMPS_MAX,
+    WORK_MAX = 1 << 21,
+    WORK_MAX_POLISHED = 1 << 18
+};
 
 /* A point on a lamp. */
 typedef struct lamp_point {
@@ -36,10 +45,14 @@ static bool material_is_lens(const material *made, const principled *layers) {
            (layered && layers->transmission > 0.5f) || (metal && made->roughness <= lens_roughness);
 }
 
-static bool triangle_is_lens(const scene_view *scene, uint32_t triangle) {
+/* Returns 1 for a lens, the reflectance of a polished surface, and 0 for others. */
+static double triangle_share(const scene_view *scene, uint32_t triangle) {
     const uint32_t *kinds = scene->mesh.triangle_materials;
     const uint32_t kind = kinds ? kinds[triangle] : 0;
-    return material_is_lens(scene->materials + kind, scene->layers ? scene->layers + kind : NULL);
+    const material *made = scene->materials + kind;
+    const principled *layers = scene->layers ? scene->layers + kind : NULL;
+    if (material_is_lens(made, layers)) return 1;
+    return made->opacity > 0 && material_is_smooth(made, layers) ? polished_share : 0;
 }
 
 bool scene_has_lenses(const scene_view *scene) {
@@ -47,7 +60,7 @@ bool scene_has_lenses(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->material_count && !any; ++i)
         any = material_is_lens(scene->materials + i, scene->layers ? scene->layers + i : NULL);
     for (uint32_t i = 0; any && i < scene->mesh.stored_count; ++i)
-        if (triangle_is_lens(scene, i)) return true;
+        if (triangle_share(scene, i) == 1) return true;
     return false;
 }
 
@@ -116,19 +129,20 @@ static double form_factor(const lamp_point *from, const vec3 p[3], bool both, bo
     return 2 * fabs(atan2(volume, solid)) / (double)KD_PI;
 }
 
-bool scene_lenses_matter(const scene_view *scene) {
+bool scene_lenses_matter(const scene_view *scene, bool lenses) {
     lamp_point points[POINTS_MAX];
     const int count = points_of(scene, points);
     double noise = 0;
     int64_t work = 0;
-    if (count == 0) return true;
+    if (count == 0) return lenses;
     /* triangles of instanced meshes have no position in the scene; they count as large */
     for (uint32_t i = scene->mesh.triangle_count; i < scene->mesh.stored_count; ++i)
-        if (triangle_is_lens(scene, i)) return true;
+        if (triangle_share(scene, i) == 1) return true;
     for (uint32_t i = 0; i < scene->mesh.triangle_count; ++i) {
         vec3 p[3];
-        if (!triangle_is_lens(scene, i)) continue;
-        if ((work += count) > WORK_MAX) return true;
+        const double share = triangle_share(scene, i);
+        if (!(share > 0)) continue;
+        if ((work += count) > (lenses ? WORK_MAX : WORK_MAX_POLISHED)) return lenses;
         corners_of(scene, i, p);
         for (int k = 0; k < count; ++k) {
             lamp_point *point = &points[k];
@@ -136,7 +150,7 @@ bool scene_lenses_matter(const scene_view *scene) {
             bool faces = false;
             const double before = fmax(point->sides[0], point->sides[1]);
             const double factor = form_factor(point, p, both, &faces);
-            point->sides[!faces] += factor;
+            point->sides[!faces] += share * factor;
             noise += point->weight * (fmax(point->sides[0], point->sides[1]) - before);
         }
         if (noise > noise_limit) return true;

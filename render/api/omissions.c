@@ -22,7 +22,7 @@ static const double broad_share = 0.15;
 
 /* Returns true if a part of the light that meets the material is reflected or refracted in a single
    direction. */
-static bool material_is_smooth(const material *made, const principled *layers) {
+bool material_is_smooth(const material *made, const principled *layers) {
     if (made->kind == MATERIAL_DIFFUSE) return false;
     if (made->kind == MATERIAL_MIRROR || made->kind == MATERIAL_CONDUCTOR)
         return !vec3_is_zero(made->specular) &&
@@ -124,26 +124,24 @@ scene_traits scene_traits_of(const scene_view *scene) {
     return traits;
 }
 
-static void report_caustics(const scene_view *scene, const scene_traits *traits,
-                            const integrator *integrator) {
+static void report_caustics(const scene_traits *traits, const integrator *integrator) {
     const bool all = (integrator->omits & OMITS_ALL_CAUSTICS) != 0;
-    const char *better = vcm_refuses(scene) ? "photon or sppm" : "vcm";
     if ((!traits->mirrors && !traits->glass) || !traits->receives) return;
     if (all)
         log_message(LOG_INFO,
                     "integrator %s omits caustics, light that mirrors and smooth glass cast on "
-                    "other surfaces; use %s",
-                    integrator->name, better);
+                    "other surfaces; use vcm",
+                    integrator->name);
     else if (traits->points)
         log_message(LOG_INFO,
                     "integrator %s omits the caustics of point, spot and directional lights, which "
-                    "have no size; use %s, or lights with `radius` or `angle_degrees`",
-                    integrator->name, better);
+                    "have no size; use vcm, or lights with `radius` or `angle_degrees`",
+                    integrator->name);
     else if (traits->small && traits->glass)
         log_message(LOG_INFO,
                     "the caustics that a small light casts through glass are noisy with integrator "
-                    "%s; use %s",
-                    integrator->name, better);
+                    "%s; use vcm",
+                    integrator->name);
 }
 
 /* Returns true if a triangle's light can meet a part of the scene or the camera. */
@@ -192,7 +190,7 @@ kd_status omissions_report(const scene_view *scene, const frame *frame) {
     if (frame->options->regularise > 0) caustics &= OMITS_ALL_CAUSTICS; /* paths find the others */
     KD_TRY(report_lamps(scene, frame->view.eye));
     const scene_traits traits = scene_traits_of(scene);
-    if (caustics) report_caustics(scene, &traits, integrator);
+    if (caustics) report_caustics(&traits, integrator);
     if ((integrator->omits & OMITS_GLOSSY) != 0 && traits.glossy)
         log_message(
             LOG_INFO,

@@ -18,9 +18,12 @@ typedef struct scene_traits {
 scene_traits scene_traits_of(const scene_view *scene);
 /* Returns true if some triangle is glass, a mirror, or metal that is smooth or nearly so. */
 bool scene_has_lenses(const scene_view *scene);
-/* Returns false if these cast so little light on other surfaces, or lamps so large, that it does
-   not make a path-traced picture noisy. */
-bool scene_lenses_matter(const scene_view *scene);
+/* Returns false if these and polished surfaces cast so little light on other surfaces, or lamps so
+   large, that it does not make a path-traced picture noisy; `lenses` (scene_has_lenses) if that is
+   too hard to tell. */
+bool scene_lenses_matter(const scene_view *scene, bool lenses);
+/* Returns true if the material reflects or refracts some light in a single direction. */
+bool material_is_smooth(const material *made, const principled *layers);
 
 /* Logs one line for each kind of light that the scene has and the integrator cannot show
    (integrator.omits), and for a lamp that faces away from the scene and from the camera. */

@@ -3,9 +3,7 @@
 #include "core/status.h"
 #include "render/api/omissions.h"
 #include "render/api/render.h"
-#include "render/frame/catcher.h"
 #include "render/integrators/integrators.h"
-#include "render/integrators/vcm_techniques.h"
 #include "scenes/assembly/look.h"
 
 /* Maximum bytes of the copies of instances, which vcm needs. */
@@ -26,11 +24,9 @@ static const char *unsuited(const scene *scene, const scene_view *view, const sc
     if (traits->broad && !box_contains(view->box, scene_camera(scene).eye))
         return "its lights are so large that path finds their caustics";
     if (look_fits_camera(scene, options)) return "vcm shows no ground";
-    if (options->clamp > 0) return "vcm does not support --clamp";
     if (scene_instance_count(scene) > 0 && scene_copies_bytes(scene) > copies_limit)
         return "vcm needs copies of the instances";
-    if (catcher_exists(view)) return "vcm does not support shadow catchers";
-    return vcm_refuses(view);
+    return NULL;
 }
 
 /* Returns an option, other than its default, that `photon` supports, but neither `path` nor `vcm`;
@@ -60,17 +56,20 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
     /* caustics that path does not find, or hardly ever */
     const bool omitted =
         (traits.points || traits.tiny) && (traits.mirrors || traits.glass) && traits.receives;
+    const bool smooth = lenses || traits.mirrors;
     const char *reason = NULL;
-    if (!lenses && !omitted)
+    if (!smooth && !omitted)
         reason = "no surface is glass, a mirror or smooth metal";
-    else if (!omitted && !scene_lenses_matter(&view))
-        reason = "glass, mirrors and smooth metal meet little of the light";
+    else if (!omitted && !scene_lenses_matter(&view, lenses))
+        reason = lenses ? "glass, mirrors and smooth metal meet little of the light"
+                        : "polished surfaces reflect little of the light";
     else
         reason = unsuited(scene, &view, &traits, options);
     strcpy(options->integrator, reason ? "path" : "vcm");
     if (!reason)
-        reason = lenses ? "some surfaces are glass, mirrors or smooth metal"
-                        : "a light of little or no size shines on smooth surfaces";
-    log_message(lenses || omitted ? LOG_INFO : LOG_DETAIL, "integrator %s: %s", options->integrator,
-                reason);
+        reason = lenses    ? "some surfaces are glass, mirrors or smooth metal"
+                 : omitted ? "a light of little or no size shines on smooth surfaces"
+                           : "polished surfaces reflect much of the light";
+    log_message(lenses || strcmp(options->integrator, "vcm") == 0 ? LOG_INFO : LOG_DETAIL,
+                "integrator %s: %s", options->integrator, reason);
 }

@@ -27,7 +27,7 @@ static float shadow_of(const scene_view *scene, const path_state *state, const s
     return unlit > 0 ? float_clamp(1 - lit / unlit, 0, 1) : 0;
 }
 
-void catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, uint32_t number,
+bool catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, uint32_t number,
                   pixel_sample *sample) {
     const scene_view *scene = view->scene;
     const rng_key key = pixel_key(view, x, y, number);
@@ -38,13 +38,14 @@ void catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, ui
     options.cutouts = cutouts;
     path_state state = path_begin(pixel_ray(view, x, y, key));
     const ray_hit hit = path_advance(scene, SCENE_INSTANCED, &options, &state, key, &result);
-    if (hit.triangle != KD_NONE) {
-        const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
-        if (made->flags & MATERIAL_CATCHER) {
-            const surface at = path_surface(scene, &state, hit, key);
-            sample->radiance = vec3_all(0);
-            sample->alpha = shadow_of(scene, &state, &at, cutouts, key, &result.rays);
-        }
-    }
     sample->rays += result.rays;
+    if (hit.triangle == KD_NONE ||
+        !(scene->materials[scene->mesh.triangle_materials[hit.triangle]].flags & MATERIAL_CATCHER))
+        return false;
+    const surface at = path_surface(scene, &state, hit, key);
+    uint32_t rays = 0;
+    sample->radiance = vec3_all(0);
+    sample->alpha = shadow_of(scene, &state, &at, cutouts, key, &rays);
+    sample->rays += rays;
+    return true;
 }

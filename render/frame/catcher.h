@@ -8,9 +8,10 @@ bool catcher_exists(const scene_view *scene);
 
 /* If the sample's camera ray meets a shadow catcher first, makes the sample black, and its coverage
    the fraction of the direct light that is blocked, estimated by CATCHER_LIGHTS samples of the
-   lights. `number` determines the camera ray, `cutouts` is that of path_options. */
+   lights, and returns true. `number` determines the camera ray, `cutouts` is that of path_options.
+ */
 enum { CATCHER_LIGHTS = 16 };
-void catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, uint32_t number,
+bool catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, uint32_t number,
                   pixel_sample *sample);
 
 #endif

@@ -137,9 +137,12 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
     const bool cutouts = catches && integrator_has_cutouts(view.scene);
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *request = &tile->requests[i];
-        if (catches)
+        if (catches &&
             catcher_take(&view, cutouts, request->x, request->y, request->sample,
-                         &tile->samples[i]);
+                         &tile->samples[i]) &&
+            integrator->splats)
+            tile->samples[i].radiance =
+                integrator->splats(pass->frame, request->x, request->y, request->sample);
         tile->rays += tile->samples[i].rays;
         pixel_weigh(&view, request->x, request->y, request->sample, &tile->samples[i]);
         if (!film_add(pass->film, request->x, request->y, &tile->samples[i])) ++tile->nan_samples;

@@ -119,6 +119,8 @@ typedef struct integrator {
     /* Estimates the radiance of sample `sample` of pixel (x, y). Pure function of its arguments.
        Thread-safe. */
     pixel_sample (*sample)(const frame *frame, int32_t x, int32_t y, uint32_t sample);
+    /* Radiance that the sample has whatever its camera ray meets; NULL: none. */
+    vec3 (*splats)(const frame *frame, int32_t x, int32_t y, uint32_t sample);
     /* Takes many samples in one call, where that is faster; NULL: they are taken one by one. */
     void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
                     pixel_sample *out);

@@ -72,11 +72,13 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
     if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
 }
 
-/* Fraction of light transmitted along shadow ray i; its first segment was traced with all
-   others, to hits if there are cut-outs, else to blocked. */
+/* Fraction of light transmitted along shadow ray i, which may end at the camera; its first segment
+   was traced with all others, to hits if there are cut-outs, else to blocked. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
-                                             uint32_t i, uint32_t medium, uint32_t *rays) {
+                                             uint32_t i, uint32_t medium, uint32_t *rays,
+                                             bool to_camera = false) {
     transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), medium);
+    walk.to_camera = to_camera;
     ++*rays;
     ray_hit hit;
     hit.triangle = KD_NONE;

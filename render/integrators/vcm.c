@@ -2,8 +2,8 @@
    Idea: a pass traces light paths by chunks of consecutive paths, adds their splats, as integers, to
          the sums, and lists their photons. The lists of all chunks and ranks, in order, are the
          photons of the pass.
-   Memory: 24 bytes per pixel for splats, and about 200 per photon: in scenes with lenses up to one
-           per pixel; on a CUDA device also the wavefronts' (vcm_waves.cuh). */
+   Memory: 24 bytes per pixel for splats, and about 140 per photon (more with ranks): in scenes with
+           lenses about one per pixel; on a CUDA device also the wavefronts' (vcm_waves.cuh). */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
@@ -17,7 +17,7 @@
 #include "render/photon_mapping/photon.h"
 #include <stdlib.h>
 
-enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 200 };
+enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 140 };
 /* Share of the light paths that are aimed at lenses. */
 static const float aimed_share = 0.5f;
 
@@ -91,6 +91,7 @@ static void set_view(vcm_state *state, const frame *frame) {
     view->path.max_specular = options->max_specular;
     view->path.scatterings = INT32_MAX;
     view->path.cutouts = integrator_has_cutouts(scene);
+    view->clamp = options->clamp;
     view->limits.max_depth = view->path.max_depth;
     view->limits.max_specular = options->max_specular;
     view->limits.cutouts = view->path.cutouts;
@@ -144,8 +145,6 @@ static kd_status vcm_prepare(frame *prepared) {
     const scene_view *scene = prepared->scene;
     kd_status status = KD_OK;
     vcm_state *state = NULL;
-    const char *refused = vcm_refuses(scene);
-    KD_REQUIRE(!refused, KD_ERROR_USAGE, "%s; choose another integrator, such as path", refused);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     set_view(state, prepared);
@@ -185,8 +184,7 @@ static void add_splat(const vcm_view *view, const scene_view *scene, const vcm_s
                       vcm_chunk *to) {
     vec3 radiance;
     uint32_t rays = 0;
-    const vec3 visible = path_transmittance(scene, SCENE_TREE, splat->shadow, splat->medium,
-                                            view->path.cutouts, &rays);
+    const vec3 visible = vcm_splat_visible(scene, splat, view->path.cutouts, &rays);
     to->rays += rays;
     if (!vcm_splat_light(splat, visible, &radiance)) return;
     int64_t *sum = view->sums + 3 * ((int64_t)splat->y * view->pixels.width + splat->x);
@@ -230,6 +228,9 @@ static void trace_chunks(void *context, int64_t begin, int64_t end, int thread) 
         for (uint32_t i = 0; i < CHUNK && i < last; ++i)
             trace_path(&state->view, work->scene, (uint64_t)state->first + (uint64_t)c * CHUNK + i,
                        to);
+        if (to->status != KD_OK || to->count == to->capacity || to->count == 0) continue;
+        to->status = KD_GROW(to->photons, to->count, to->count); /* free the rest */
+        to->capacity = to->count;
     }
 }
 
@@ -296,44 +297,49 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status statu
 /* Fills `all` with the photons of all ranks. */
 static kd_status join_photons(const frame *frame, const vcm_state *state, uint64_t *begins,
                               vcm_photon *all) {
-    const bool shared = ranks_shared(frame->comm);
-    uint64_t at = begins[shared ? frame->comm->rank : 0];
+    uint64_t at = begins[frame->comm->rank];
     for (uint32_t c = 0; c < state->chunk_count; ++c) {
         memcpy(all + at, state->chunks[c].photons, state->chunks[c].count * sizeof *all);
         at += state->chunks[c].count;
     }
-    if (!shared) return KD_OK;
     for (int32_t r = 0; r <= frame->comm->size; ++r) begins[r] *= sizeof *all;
     return ranks_all_gather(frame->comm, all, begins);
 }
 
-/* Sorts the pass's photons by the buckets of their cells. */
-static kd_status build_grid(vcm_state *state, uint64_t count) {
+/* Sorts the photons of all parts by the buckets of their cells. */
+static kd_status build_grid(vcm_state *state, const vcm_chunk *parts, uint32_t part_count,
+                            uint64_t count) {
     vcm_grid grid = vcm_grid_make(count, state->view.radius);
     uint32_t begin = 0;
     KD_TRY(KD_RESERVE_ZEROED(state->ends, (uint64_t)grid.mask + 1));
     KD_TRY(KD_RESERVE(state->sorted, count));
-    for (uint64_t i = 0; i < count; ++i)
-        ++state->ends[vcm_grid_bucket(&grid, state->photons[i].place)];
+    state->strongest = 0;
+    for (uint32_t p = 0; p < part_count; ++p)
+        for (uint64_t i = 0; i < parts[p].count; ++i) {
+            const vcm_photon *one = parts[p].photons + i;
+            ++state->ends[vcm_grid_bucket(&grid, one->place)];
+            state->strongest = float_max(state->strongest, vec3_largest(one->power));
+        }
     for (uint64_t bucket = 0; bucket <= grid.mask; ++bucket) {
         const uint32_t held = state->ends[bucket];
         state->ends[bucket] = begin;
         begin += held;
     }
-    for (uint64_t i = 0; i < count; ++i)
-        state->sorted[state->ends[vcm_grid_bucket(&grid, state->photons[i].place)]++] =
-            state->photons[i];
+    for (uint32_t p = 0; p < part_count; ++p)
+        for (uint64_t i = 0; i < parts[p].count; ++i) {
+            const vcm_photon *one = parts[p].photons + i;
+            state->sorted[state->ends[vcm_grid_bucket(&grid, one->place)]++] = *one;
+        }
     grid.photons = state->sorted;
     grid.ends = state->ends;
     state->view.grid = grid;
     return KD_OK;
 }
 
-/* Joins the photons of all chunks and ranks. */
+/* Joins the photons of all ranks. */
 static kd_status gather_photons(vcm_state *state, const frame *frame, uint64_t *begins,
                                 uint64_t count) {
-    kd_status status = KD_RESERVE(state->photons, count);
-    if (ranks_shared(frame->comm)) status = ranks_agree(frame->comm, status);
+    kd_status status = ranks_agree(frame->comm, KD_RESERVE(state->photons, count));
     if (status == KD_OK) status = join_photons(frame, state, begins, state->photons);
     state->strongest = 0;
     for (uint64_t i = 0; status == KD_OK && i < count; ++i)
@@ -351,10 +357,12 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
                "%llu photons of a pass of vcm exceed the limit of 2^31: decrease --resolution",
                (unsigned long long)count);
     job_stage_begin(frame->job, "photon_tree", (int64_t)count);
-    if (shared || !on_device) status = gather_photons(state, frame, begins, count);
+    if (shared) status = gather_photons(state, frame, begins, count);
+    const vcm_chunk joined = {.photons = state->photons, .count = count};
     if (status == KD_OK)
         status = on_device ? vcm_cuda_build(&state->device, state->photons, count, &state->view)
-                           : build_grid(state, count);
+                 : shared  ? build_grid(state, &joined, 1, count)
+                           : build_grid(state, state->chunks, state->chunk_count, count);
     job_stage_end(frame->job);
     state->view.scale = flux_scale(state->strongest);
     return status;
@@ -427,6 +435,12 @@ static pixel_sample vcm_sample(const frame *frame, int32_t x, int32_t y, uint32_
     return vcm_pixel(&((const vcm_state *)frame->state)->view, &pixels, x, y, sample);
 }
 
+static vec3 vcm_splats(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view pixels = integrator_view(frame);
+    return vcm_splats_of(&((const vcm_state *)frame->state)->view, &pixels, x, y,
+                         pixel_key(&pixels, x, y, sample));
+}
+
 static void vcm_show_light(const frame *frame, light_source *out) {
     const vcm_state *state = (const vcm_state *)frame->state;
     if (state && state->view.needs_light) out->vcm = &state->view;
@@ -446,6 +460,7 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .source = "Georgiev et al. 2012; Hachisuka et al. 2012",
                                    .prepare = vcm_prepare,
                                    .sample = vcm_sample,
+                                   .splats = vcm_splats,
                                    .close = vcm_close,
                                    .pass = vcm_pass,
                                    .launch = KD_IF_CUDA(vcm_launch),

@@ -27,7 +27,8 @@ enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8 };
 typedef struct vcm_view {
     pixel_view pixels; /* without its scene */
     light_eye limits;  /* limits of light paths; without its camera */
-    path_options path;
+    path_options path; /* without its clamp */
+    float clamp;       /* applied to weighed light */
     photon_emission emission;
     bool eye, lamps, splat, merge; /* techniques */
     bool needs_light;              /* some technique needs light paths */
@@ -184,6 +185,7 @@ typedef struct vcm_splat {
     uint32_t medium; /* the medium where the ray starts */
     vec3 sent;
     float weight;
+    float limit; /* of its radiance; 0: none */
 } vcm_splat;
 
 /* Connects the vertex to the camera; returns false if it contributes nothing. */
@@ -197,7 +199,9 @@ KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
     vcm_projection seen;
     float back = 0;
     memset(&seen, 0, sizeof seen);
-    if (!in_volume && surface_is_specular(at)) return false;
+    if (!in_volume && (surface_is_specular(at) || (scene->materials[at->material].flags &
+                                                   (MATERIAL_HIDDEN | MATERIAL_CATCHER))))
+        return false;
     if (!vcm_project(&view->pixels, place, rng_draw(state->key, state->step, VCM_DRAW_CAMERA),
                      &seen))
         return false;
@@ -216,15 +220,25 @@ KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
                                   path->chain.others * back);
     out->weight = seen.per_area * seen.filter * vcm_weight(light, 0);
     out->sent = vcm_tinted(view, path->disperses, sent);
+    out->limit = state->scattered > 0 ? view->clamp * (float)view->paths : 0;
     out->x = seen.x;
     out->y = seen.y;
     return true;
 }
 
+/* Fraction of the light of a splat that arrives. */
+KD_FN vec3 vcm_splat_visible(const scene_view *scene, const vcm_splat *splat, bool cutouts,
+                             uint32_t *rays) {
+    transmittance_walk walk = transmittance_begin(splat->shadow, splat->medium);
+    walk.to_camera = true;
+    return transmittance_along(scene, SCENE_TREE, walk, cutouts, rays);
+}
+
 /* Radiance of a splat if the fraction `visible` of the light arrives. Returns false if it is zero
    or not finite. */
 KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance) {
-    *radiance = vec3_scale(vec3_mul(splat->sent, visible), splat->weight);
+    *radiance =
+        path_limited(splat->limit, vec3_scale(vec3_mul(splat->sent, visible), splat->weight));
     return !vec3_is_zero(*radiance) && vec3_is_finite(*radiance);
 }
 

@@ -29,14 +29,11 @@ KD_FN vcm_eye_path vcm_eye_begin(const vcm_view *view, const scene_view *scene, 
     return path;
 }
 
-/* Weight of the emission or the sky where a ray ends. */
+/* Weight of the light `which`, or of the emission of a surface that is no light, which a ray meets
+   at `place`. */
 KD_FN float vcm_eye_hit_weight(const vcm_view *view, const scene_view *scene,
-                               const vcm_eye_path *path, const surface *at) {
+                               const vcm_eye_path *path, uint32_t which, vec3 place) {
     const path_state *state = &path->state;
-    const bool sky = at->triangle == KD_NONE;
-    const uint32_t which = sky                      ? scene->environment.light
-                           : scene->triangle_lights ? scene->triangle_lights[at->triangle]
-                                                    : KD_NONE;
     if (state->scattered == 0 || which == KD_NONE) return 1; /* no other technique */
     if (!view->eye) return 0;
     const vec3 towards = state->ray.direction;
@@ -44,9 +41,39 @@ KD_FN float vcm_eye_hit_weight(const vcm_view *view, const scene_view *scene,
     if (view->lamps)
         drawn = vcm_lamp_density(scene, which, state->from, path->from_normal, towards);
     const float emitted =
-        vcm_emission_density(scene, &view->emission, which, sky ? state->ray.origin : at->position,
-                             vec3_negate(towards));
+        vcm_emission_density(scene, &view->emission, which, place, vec3_negate(towards));
     return vcm_weight(emitted * path->chain.others, drawn * path->chain.inverse);
+}
+
+/* What the sky and the discs in it bring, weighed, to a ray that leaves the scene; each is a light
+   of its own. */
+KD_FN_NOINLINE vec3 vcm_eye_sky(const vcm_view *view, const scene_view *scene,
+                                const vcm_eye_path *path) {
+    const environment_view *sky = &scene->environment;
+    const ray *out = &path->state.ray;
+    vec3 sum = vec3_all(0);
+    if (sky->light != KD_NONE)
+        sum = vec3_scale(environment_radiance(scene, out->direction),
+                         vcm_eye_hit_weight(view, scene, path, sky->light, out->origin));
+    for (uint32_t i = sky->sun_first; i < sky->sun_first + sky->sun_count; ++i)
+        if (light_disc_meets(scene->lights + i, out->direction))
+            sum = vec3_along(sum, vcm_eye_hit_weight(view, scene, path, i, out->origin),
+                             light_disc_radiance(scene->lights + i));
+    return vec3_mul(path->state.throughput, sum);
+}
+
+/* Weighs *sent: the emission or the sky where a ray ends. */
+KD_FN void vcm_eye_weigh_hit(const vcm_view *view, const scene_view *scene,
+                             const vcm_eye_path *path, const surface *at, vec3 *sent) {
+    const bool sky = at->triangle == KD_NONE;
+    const uint32_t which = sky                      ? scene->environment.light
+                           : scene->triangle_lights ? scene->triangle_lights[at->triangle]
+                                                    : KD_NONE;
+    if (sky && scene->environment.sun_count && path->state.scattered > 0)
+        *sent = vcm_eye_sky(view, scene, path);
+    else
+        *sent = vec3_scale(*sent, vcm_eye_hit_weight(view, scene, path, which,
+                                                     sky ? path->state.ray.origin : at->position));
 }
 
 /* Densities of other techniques relative to sampling the light `drawn` at the path's vertex: of
@@ -189,15 +216,19 @@ KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vc
                            : vec3_length2(vec3_sub(in_volume ? state->place : at->position,
                                                    state->ray.origin)),
                        in_volume ? 1 : fabsf(vec3_dot(state->ray.direction, at->geometric)));
-    if (!vec3_is_zero(*sent)) *sent = vec3_scale(*sent, vcm_eye_hit_weight(view, scene, path, at));
+    if (vec3_is_zero(*sent)) return event;
+    vcm_eye_weigh_hit(view, scene, path, at, sent);
+    if (state->scattered > 1) *sent = path_limited(view->clamp, *sent);
     return event;
 }
 
 /* Radiance that the path brings to its pixel from a vertex. `sent`: emission or sky; `more`: of
-   lamps and merges, not weakened by the path's throughput. */
-KD_FN vec3 vcm_eye_brings(const vcm_view *view, vec3 throughput, bool disperses, vec3 sent,
-                          vec3 more) {
-    return vcm_tinted(view, disperses, vec3_add(sent, vec3_mul(throughput, more)));
+   lamps and merges, not weakened by the path's throughput. `scattered`: the path has been, before
+   the vertex. */
+KD_FN vec3 vcm_eye_brings(const vcm_view *view, vec3 throughput, bool disperses, bool scattered,
+                          vec3 sent, vec3 more) {
+    const vec3 brought = path_limited(scattered ? view->clamp : 0, vec3_mul(throughput, more));
+    return vcm_tinted(view, disperses, vec3_add(sent, brought));
 }
 
 /* Adds to *result the light at the end of the path's ray number `depth`; returns false if the path
@@ -220,8 +251,9 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
         const flux_sum merged = vcm_eye_merge_part(view, path, &at, depth, 0, 1);
         more = vec3_add(more, vcm_eye_merged(view, &merged));
     }
-    result->radiance = vec3_add(
-        result->radiance, vcm_eye_brings(view, state->throughput, path->disperses, sent, more));
+    result->radiance =
+        vec3_add(result->radiance, vcm_eye_brings(view, state->throughput, path->disperses,
+                                                  state->scattered > 0, sent, more));
     return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);
 }
 

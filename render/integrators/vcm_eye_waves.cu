@@ -218,13 +218,15 @@ __device__ __forceinline__ void eye_light(const scene_view &scene, const vcm_vie
                                           const path_waves &w, uint32_t *shadows, shaded_eye &s) {
     if (!s.arrives) return;
     const vec3 throughput = s.path.state.throughput;
+    const bool scattered = s.path.state.scattered > 0;
     const path_turn turn = general || s.turn == PATH_ENDS ? s.turn : PATH_SCATTERS;
     shadow_request request;
     as_listed<diffuse>(s.at);
     if (!view.lamps || !path_seeks_light(turn, &s.at) ||
         !vcm_eye_lamp(&view, &scene, &s.path, turn, &s.at, s.key, &request)) {
-        add_radiance(w, s.slot,
-                     vcm_eye_brings(&view, throughput, s.path.disperses, s.sent, s.merged));
+        add_radiance(
+            w, s.slot,
+            vcm_eye_brings(&view, throughput, s.path.disperses, scattered, s.sent, s.merged));
         return;
     }
     const uint32_t at = take_place(shadows);
@@ -233,7 +235,8 @@ __device__ __forceinline__ void eye_light(const scene_view &scene, const vcm_vie
     gain[0] = with_fourth(request.sent, request.weight);
     gain[1] = with_fourth(throughput, __uint_as_float(s.slot));
     gain[2] = with_fourth(s.sent, __uint_as_float(request.medium));
-    gain[3] = with_fourth(s.merged, s.path.disperses ? 1.0f : 0.0f);
+    gain[3] = with_fourth(s.merged,
+                          __uint_as_float((uint32_t)s.path.disperses | (uint32_t)scattered << 1));
 }
 
 /* Returns true if the path has another ray. */
@@ -298,9 +301,10 @@ __global__ __launch_bounds__(VCM_ADD_BLOCK,
         const vec3 visible = general ? shadow_share(scene, w, i, __float_as_uint(sent.w), &rays)
                                      : vec3_all(w.blocked[i] ? 0.0f : 1.0f);
         const vec3 more = vec3_add(shadow_request_light(&request, visible), first_three(merged));
-        add_radiance(
-            w, __float_as_uint(throughput.w),
-            vcm_eye_brings(&view, first_three(throughput), merged.w > 0, first_three(sent), more));
+        const uint32_t flags = __float_as_uint(merged.w);
+        add_radiance(w, __float_as_uint(throughput.w),
+                     vcm_eye_brings(&view, first_three(throughput), flags & 1, flags & 2,
+                                    first_three(sent), more));
     }
     take_counts(w.counts, rays, 0);
 }

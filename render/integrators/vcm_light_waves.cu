@@ -184,7 +184,7 @@ __device__ __forceinline__ void light_connect(const scene_view &scene, const vcm
     store_ray(w.shadow_rays, at, splat.shadow);
     float4 *gain = w.shadow_gain + 2 * (uint64_t)at;
     gain[0] = with_fourth(splat.sent, splat.weight);
-    gain[1] = make_float4(__uint_as_float(pixel), __uint_as_float(splat.medium), 0, 0);
+    gain[1] = make_float4(__uint_as_float(pixel), __uint_as_float(splat.medium), splat.limit, 0);
 }
 
 /* Returns true if the path has another ray. */
@@ -245,7 +245,8 @@ __global__ __launch_bounds__(VCM_ADD_BLOCK, general ? 4 : 8) void light_add(
         vec3 radiance, visible = vec3_all(1);
         splat.sent = first_three(sent);
         splat.weight = sent.w;
-        if (general) visible = shadow_share(scene, w, i, __float_as_uint(where.y), &rays);
+        splat.limit = where.z;
+        if (general) visible = shadow_share(scene, w, i, __float_as_uint(where.y), &rays, true);
         if (vcm_splat_light(&splat, visible, &radiance))
             add_splat(view, __float_as_uint(where.x), radiance, &cut);
     }
@@ -267,9 +268,7 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
         bool goes_on = load_light(view, out, w.stores[wave % 2], i, path, &slot);
         while (goes_on && vcm_light_next(&view, &scene, &path)) {
             if (view.splat && vcm_light_connect(&view, &scene, &path, &splat) &&
-                vcm_splat_light(&splat,
-                                path_transmittance(&scene, SCENE_TREE, splat.shadow, splat.medium,
-                                                   view.path.cutouts, &rays),
+                vcm_splat_light(&splat, vcm_splat_visible(&scene, &splat, view.path.cutouts, &rays),
                                 &radiance))
                 add_splat(view, (uint32_t)splat.y * (uint32_t)view.pixels.width + (uint32_t)splat.x,
                           radiance, &cut);

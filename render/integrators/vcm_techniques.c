@@ -50,13 +50,3 @@ void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *sc
     view->merge &= lit && lenses;
     view->needs_light = view->splat || view->merge;
 }
-
-const char *vcm_refuses(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->light_count; ++i)
-        if (scene->lights[i].kind == LIGHT_DIRECTIONAL && scene->lights[i].area > 0)
-            return "vcm does not support `angle_degrees` of directional lights";
-    for (uint32_t i = 0; i < scene->material_count; ++i)
-        if (scene->materials[i].flags & MATERIAL_HIDDEN)
-            return "vcm does not support `camera_visible`: false";
-    return NULL;
-}

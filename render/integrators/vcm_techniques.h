@@ -10,6 +10,4 @@ bool vcm_scene_has_lenses(const scene_view *scene);
    of light that they cannot find. `lenses`: vcm_scene_has_lenses. */
 void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene, bool lenses);
 
-/* Returns why vcm does not support a scene; NULL: it does. */
-const char *vcm_refuses(const scene_view *scene);
 #endif

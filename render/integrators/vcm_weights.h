@@ -136,6 +136,12 @@ KD_FN vec3 vcm_light_normal(const surface *at, vec3 wo) {
 
 /* --- densities of lights ---------------------------------------------------------------------- */
 
+/* Returns true if rays cannot hit the light. */
+KD_FN bool vcm_lamp_is_delta(const light *lamp) {
+    if (lamp->kind == LIGHT_DIRECTIONAL) return !(lamp->area > 0);
+    return lamp->kind != LIGHT_TRIANGLE && lamp->kind != LIGHT_ENVIRONMENT;
+}
+
 /* Density of emitting a photon at `place` into the direction `flies`: 1/(m^2 sr), for a light
    without size 1/sr, for one at infinity without size 1/m^2. Includes the choice of the light. */
 KD_FN float vcm_emission_density(const scene_view *scene, const photon_emission *emission,
@@ -145,9 +151,10 @@ KD_FN float vcm_emission_density(const scene_view *scene, const photon_emission 
     const bool guides = emission->guided > 0;
     float even;
     if (light_is_far(lamp)) {
-        const float direction = lamp->kind == LIGHT_DIRECTIONAL
-                                    ? choice
-                                    : environment_pdf(scene, vec3_all(0), vec3_negate(flies));
+        const float direction = lamp->kind == LIGHT_ENVIRONMENT
+                                    ? environment_pdf(scene, vec3_all(0), vec3_negate(flies))
+                                : lamp->area > 0 ? light_disc_pdf(scene, which)
+                                                 : choice;
         return direction * emission_guided_disc(emission, 0, place, flies);
     }
     if (lamp->kind == LIGHT_TRIANGLE) {
@@ -162,19 +169,15 @@ KD_FN float vcm_emission_density(const scene_view *scene, const photon_emission 
 }
 
 /* Density with which light_draw samples the light, or its direction `towards` if it is at infinity,
-   for a place with this vcm_light_normal: 1/m^2 for triangles, 1/sr for the environment; lights
-   without size: the probability of the choice. */
+   for a place with this vcm_light_normal: 1/m^2 for triangles, 1/sr for the environment and discs;
+   lights without size: the probability of the choice. */
 KD_FN float vcm_lamp_density(const scene_view *scene, uint32_t which, vec3 place, vec3 normal,
                              vec3 towards) {
     const light *lamp = scene->lights + which;
     if (lamp->kind == LIGHT_ENVIRONMENT) return environment_pdf(scene, normal, towards);
+    if (lamp->kind == LIGHT_DIRECTIONAL && lamp->area > 0) return light_disc_pdf(scene, which);
     const float choice = light_probability(scene, which, place, normal);
     return lamp->kind == LIGHT_TRIANGLE ? choice / lamp->area : choice;
-}
-
-/* Returns true if rays cannot hit the light. */
-KD_FN bool vcm_lamp_is_delta(const light *lamp) {
-    return lamp->kind != LIGHT_TRIANGLE && lamp->kind != LIGHT_ENVIRONMENT;
 }
 
 /* |cosine| at the light; 1 for a light without size or at infinity. */

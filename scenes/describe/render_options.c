@@ -84,7 +84,8 @@ const option_row render_method_rows[] = {
          "maximum mirror reflections and refractions per path, minus other events; 0: no limit"},
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
-     .help = "path: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
+     .help =
+         "path, vcm: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
     {OPTION("regularise", OPTION_FLOAT, regularise), .argument = "R", .initial = "0", .maximum = 1,
      .help = "path: least roughness of what rough surfaces reflect; less noise, but blurred "
              "caustics; 0: off"},

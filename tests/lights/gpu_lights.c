@@ -45,8 +45,9 @@ static void test_device_is_cpu(void **state) {
         "\"angle_degrees\": 8},"
         "{\"kind\": \"area\", \"corner\": [0,4,-1], \"edge_u\": [1,0,0], \"edge_v\": [0,0,1], "
         "\"power\": 20, \"spread_degrees\": 50, \"two_sided\": true}";
-    static const char *const methods[] = {"path", "direct", "whitted", "photon", "sppm", "light"};
-    for (int m = 0; m < 6; ++m) {
+    static const char *const methods[] = {"path", "direct", "whitted", "photon",
+                                          "sppm", "vcm",    "light"};
+    for (int m = 0; m < 7; ++m) {
         char text[4096];
         /* light tracing refuses meshes that the camera does not see */
         snprintf(text, sizeof text,
@@ -56,7 +57,7 @@ static void test_device_is_cpu(void **state) {
                  "{\"quad\": [[-1,0,2],[1,0,2],[1,1.5,2],[-1,1.5,2]]%s},"
                  "{\"sphere\": {\"centre\": [0,1,0], \"radius\": 0.7, \"triangles\": 500}, "
                  "\"material\": {\"kind\": \"glass\"}}]}",
-                 lights, m < 5 ? ", \"camera_visible\": false" : "");
+                 lights, m < 6 ? ", \"camera_visible\": false" : "");
         expect_equal_bits(text, methods[m]);
     }
 }

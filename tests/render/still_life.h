@@ -11,7 +11,8 @@ static inline uint32_t still_life_diffuse(scene_fixture *stage, float albedo, fl
     return fixture_material(stage, made);
 }
 
-static inline void still_life_build(scene_fixture *stage) {
+/* Everything but fixture_finish, so that more can be added. */
+static inline void still_life_begin(scene_fixture *stage) {
     fixture_clear(stage);
     const uint32_t white = still_life_diffuse(stage, 0.7f, 0);
     fixture_quad(stage, white, vec3_make(-3, -1, 3), vec3_make(3, -1, 3), vec3_make(3, -1, -2),
@@ -38,6 +39,10 @@ static inline void still_life_build(scene_fixture *stage) {
     sky.power = 20;
     stage->sky = stage->light_count;
     fixture_light(stage, sky);
+}
+
+static inline void still_life_build(scene_fixture *stage) {
+    still_life_begin(stage);
     fixture_finish(stage);
 }
 

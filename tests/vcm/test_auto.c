@@ -50,13 +50,13 @@ static void test_choices(void **context) {
         {"\"made\": {\"kind\": \"glass\"}",
          ", \"lights\": [{\"kind\": \"directional\", \"direction\": [0, -1, 0], "
          "\"angle_degrees\": 1}]",
-         "path"},
+         "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"environment\": {\"radiance\": 9}", "path"},
         {"\"made\": {\"kind\": \"glass\"}",
          ", \"environment\": {\"radiance\": 9}, \"camera\": {\"eye\": [0, 1, 0.9], "
          "\"look_at\": [0, 0, 0]}",
          "vcm"},
-        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "path"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"integrator\": \"path\"}", "path"},
         {"\"made\": {}", ", \"render\": {\"integrator\": \"vcm\"}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"final_gather\": 2}", "photon"},
@@ -78,65 +78,78 @@ static void test_choices(void **context) {
     }
 }
 
+static const char hall[] =
+    "\"camera\": {\"eye\": [0.4, 1.9, 4], \"look_at\": [0, 0, 0]}, \"lights\": [{\"kind\": "
+    "\"area\", \"corner\": [-3, 4, -3], \"edge_u\": [6, 0, 0], \"edge_v\": [0, 0, 6], "
+    "\"radiance\": 3}]";
+static const char lamp[] =
+    "\"lights\": [{\"kind\": \"area\", \"corner\": [-0.3, 4, -0.3], \"edge_u\": [0.6, 0, 0], "
+    "\"edge_v\": [0, 0, 0.6], \"radiance\": 3}]";
+static const char lamp_below[] =
+    "\"lights\": [{\"kind\": \"area\", \"corner\": [-0.3, -0.5, -0.3], \"edge_u\": "
+    "[0.6, 0, 0], \"edge_v\": [0, 0, 0.6], \"radiance\": 3}]";
+static const struct {
+    const char *lights, *mesh, *chosen;
+    double half; /* of the room */
+} shares[] = {
+    {hall, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.02}, \"material\": \"mirror\"}", "path",
+     6},
+    {hall, "{\"box\": {\"lo\": [1.5, -1, -1], \"hi\": [1.51, 1, 1]}, \"material\": \"glass\"}",
+     "path", 6},
+    {hall,
+     "{\"quad\": [[-6, -1, 6], [6, -1, 6], [6, -1, -6], [-6, -1, -6]], "
+     "\"material\": \"mirror\"}",
+     "vcm", 6},
+    {lamp, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05}, \"material\": \"glass\"}", "path",
+     2},
+    {lamp, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.5}, \"material\": \"glass\"}", "vcm",
+     2},
+    /* a polished floor is a mirror for its few percent; a polished ball meets too little */
+    {lamp,
+     "{\"quad\": [[-2, -1, 2], [2, -1, 2], [2, -1, -2], [-2, -1, -2]], "
+     "\"material\": \"plastic\"}",
+     "vcm", 2},
+    {hall,
+     "{\"quad\": [[-6, -1, 6], [6, -1, 6], [6, -1, -6], [-6, -1, -6]], "
+     "\"material\": \"plastic\"}",
+     "path", 6},
+    {lamp, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.5}, \"material\": \"plastic\"}", "path",
+     2},
+    /* near a lamp, small glass meets much of its light; behind it, none */
+    {lamp,
+     "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05, \"centre\": [0, 3.8, 0]}, "
+     "\"material\": \"glass\"}",
+     "vcm", 2},
+    {lamp_below,
+     "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05, \"centre\": [0, -0.3, 0]}, "
+     "\"material\": \"glass\"}",
+     "path", 2},
+};
+
 /* Whether glass and mirrors are worth vcm depends on how much light meets them, and on the size of
    the lamp. */
 static void test_share_of_light(void **context) {
     (void)context;
-    static const char hall[] =
-        "\"camera\": {\"eye\": [0.4, 1.9, 4], \"look_at\": [0, 0, 0]}, \"lights\": [{\"kind\": "
-        "\"area\", \"corner\": [-3, 4, -3], \"edge_u\": [6, 0, 0], \"edge_v\": [0, 0, 6], "
-        "\"radiance\": 3}]";
-    static const char lamp[] =
-        "\"lights\": [{\"kind\": \"area\", \"corner\": [-0.3, 4, -0.3], \"edge_u\": [0.6, 0, 0], "
-        "\"edge_v\": [0, 0, 0.6], \"radiance\": 3}]";
-    static const char lamp_below[] =
-        "\"lights\": [{\"kind\": \"area\", \"corner\": [-0.3, -0.5, -0.3], \"edge_u\": "
-        "[0.6, 0, 0], \"edge_v\": [0, 0, 0.6], \"radiance\": 3}]";
-    static const struct {
-        const char *lights, *mesh, *chosen;
-        double half; /* of the room */
-    } cases[] = {
-        {hall, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.02}, \"material\": \"mirror\"}",
-         "path", 6},
-        {hall, "{\"box\": {\"lo\": [1.5, -1, -1], \"hi\": [1.51, 1, 1]}, \"material\": \"glass\"}",
-         "path", 6},
-        {hall,
-         "{\"quad\": [[-6, -1, 6], [6, -1, 6], [6, -1, -6], [-6, -1, -6]], "
-         "\"material\": \"mirror\"}",
-         "vcm", 6},
-        {lamp, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05}, \"material\": \"glass\"}",
-         "path", 2},
-        {lamp, "{\"sphere\": {\"triangles\": 500, \"radius\": 0.5}, \"material\": \"glass\"}",
-         "vcm", 2},
-        /* near a lamp, small glass meets much of its light; behind it, none */
-        {lamp,
-         "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05, \"centre\": [0, 3.8, 0]}, "
-         "\"material\": \"glass\"}",
-         "vcm", 2},
-        {lamp_below,
-         "{\"sphere\": {\"triangles\": 500, \"radius\": 0.05, \"centre\": [0, -0.3, 0]}, "
-         "\"material\": \"glass\"}",
-         "path", 2},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i) {
         char text[1024];
         kd_render_options options;
         scene *made = NULL;
-        const double r = cases[i].half;
+        const double r = shares[i].half;
         kd_render_options_default(&options);
         const int length = snprintf(text, sizeof text,
                                     "{\"kandela\": 1, \"materials\": {\"glass\": {\"kind\": "
-                                    "\"glass\"}, \"mirror\": {\"kind\": \"mirror\"}}, %s, "
+                                    "\"glass\"}, \"mirror\": {\"kind\": \"mirror\"}, "
+                                    "\"plastic\": {\"kind\": \"plastic\"}}, %s, "
                                     "\"meshes\": [{\"quad\": [[%g, -1.01, %g], [%g, -1.01, %g], "
                                     "[%g, -1.01, %g], [%g, -1.01, %g]]}, %s]}",
-                                    cases[i].lights, -r, r, r, r, r, -r, -r, -r, cases[i].mesh);
+                                    shares[i].lights, -r, r, r, r, r, -r, -r, -r, shares[i].mesh);
         assert_in_range(length, 1, sizeof text - 1);
         assert_int_equal(
             scene_parse_instanced(&made, text, (uint64_t)length, NULL, NULL, 0, &options, NULL),
             KD_OK);
         render_resolve_integrator(&options, made);
-        if (strcmp(options.integrator, cases[i].chosen) != 0)
-            fail_msg("%s: %s, expected %s", cases[i].mesh, options.integrator, cases[i].chosen);
+        if (strcmp(options.integrator, shares[i].chosen) != 0)
+            fail_msg("%s: %s, expected %s", shares[i].mesh, options.integrator, shares[i].chosen);
         scene_close(made);
     }
 }

@@ -84,6 +84,27 @@ static void test_materials(void **state) {
     expect_path(&still_life_camera, &options, every, 0.015);
 }
 
+/* The same with two discs at infinity, one behind the other, that camera rays, sampled lights and
+   light paths find. */
+static void test_discs(void **state) {
+    (void)state;
+    static const char *const sets[] = {"all", "eye+lamps", "lamps+splat+merge", NULL};
+    light sun;
+    memset(&sun, 0, sizeof sun);
+    sun.kind = LIGHT_DIRECTIONAL;
+    sun.direction = vec3_normalize(vec3_make(0.5f, -1, -0.6f));
+    still_life_begin(&stage);
+    for (int i = 0; i < 2; ++i) {
+        sun.area = i ? 0.01f : 0.05f; /* angular radii of 18 and 8 degrees */
+        sun.emitted = i ? vec3_make(1, 2, 3) : vec3_make(3, 2, 1);
+        sun.power = 100;
+        fixture_light(&stage, sun);
+    }
+    fixture_finish(&stage);
+    const kd_render_options options = small_options("vcm", 16, 48);
+    expect_path(&still_life_camera, &options, sets, 0.025);
+}
+
 static void box_with(uint32_t floor, float emission) {
     const uint32_t grey = still_life_diffuse(&stage, 0.6f, 0);
     const uint32_t lamp = still_life_diffuse(&stage, 0, emission);
@@ -151,6 +172,20 @@ static void test_cameras(void **state) {
         }
 }
 
+/* A limit so low that only direct light is left: in techniques that connect to the camera, and in
+   those that start there. */
+static void test_clamp(void **state) {
+    (void)state;
+    static const char *const sets[] = {"all", "lamps", "splat", NULL};
+    kd_render_options options = small_options("vcm", 12, 48);
+    options.clamp = 1e-6f;
+    fixture_clear(&stage);
+    const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
+    box_with(floor, 3);
+    fixture_finish(&stage);
+    expect_path(&inside, &options, sets, 0.02);
+}
+
 /* A closed box of glass around a lamp, and a lens: light that only light paths find well. */
 static void test_glass(void **state) {
     (void)state;
@@ -202,9 +237,10 @@ static void test_white_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_materials),   cmocka_unit_test(test_delta_lights),
-        cmocka_unit_test(test_cameras),     cmocka_unit_test(test_glass),
-        cmocka_unit_test(test_sealed_room), cmocka_unit_test(test_white_room),
+        cmocka_unit_test(test_materials),    cmocka_unit_test(test_discs),
+        cmocka_unit_test(test_delta_lights), cmocka_unit_test(test_cameras),
+        cmocka_unit_test(test_clamp),        cmocka_unit_test(test_glass),
+        cmocka_unit_test(test_sealed_room),  cmocka_unit_test(test_white_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
