@@ -58,7 +58,9 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
         (traits.points || traits.tiny) && (traits.mirrors || traits.glass) && traits.receives;
     const bool smooth = lenses || traits.mirrors;
     const char *reason = NULL;
-    if (!smooth && !omitted)
+    if (options->regularise > 0)
+        reason = "--regularise is an option of path";
+    else if (!smooth && !omitted)
         reason = "no surface is glass, a mirror or smooth metal";
     else if (!omitted && !scene_lenses_matter(&view, lenses))
         reason = lenses ? "glass, mirrors and smooth metal meet little of the light"

@@ -57,6 +57,7 @@ static void test_choices(void **context) {
          "\"look_at\": [0, 0, 0]}",
          "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "vcm"},
+        {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"regularise\": 0.3}", "path"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"integrator\": \"path\"}", "path"},
         {"\"made\": {}", ", \"render\": {\"integrator\": \"vcm\"}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"final_gather\": 2}", "photon"},
