@@ -67,7 +67,7 @@ static box3 box_within(const mesh_view *mesh, box3 limits) {
 
 /* Returns the range along an axis that leaves out at most one corner in OUTLIERS at each end. */
 static void find_range(const mesh_view *mesh, box3 box, int axis, box3 *range) {
-    enum { BINS = 2048, OUTLIERS = 1000 };
+    enum { BINS = 1024, OUTLIERS = 1000 };
     uint64_t bins[BINS] = {0}, corners = 3 * (uint64_t)mesh->triangle_count;
     const float low = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - low;
     if (!(size > 0)) return;
