@@ -130,16 +130,21 @@ class LiveView:
         self._process, self._folder = process, folder
         atexit.register(self.close)
         said = []
-        for line in process.stdout:
-            found = re.findall(r"http://\S+?token=\w+", line)
-            if len(found) == 2:
-                self.url, self.viewer_url = found
-                if self._is_loaded():
-                    threading.Thread(target=_drain, args=(process,), daemon=True).start()
-                    return
-            else:
-                said.append(line.strip())
-        code = process.wait()
+        try:
+            for line in process.stdout:
+                found = re.findall(r"http://\S+?token=\w+", line)
+                if len(found) == 2:
+                    self.url, self.viewer_url = found
+                    if self._is_loaded():
+                        threading.Thread(target=_drain, args=(process,), daemon=True).start()
+                        return
+                else:
+                    said.append(line.strip())
+            code = process.wait()
+        except BaseException:  # Ctrl-C while the scene is loaded; the caller has no object to close
+            self.close()
+            process.stdout.close()
+            raise
         process.stdout.close()
         self.close()
         raise _ERRORS.get(code, errors.RunError)(re.sub("^kandela: ", "", "\n".join(said)) or f"kandela ended with code {code}")

@@ -2,6 +2,7 @@
    have the checks, the defaults and the messages of descriptions. */
 #include "core/memory.h"
 #include "core/parallel/call.h"
+#include "core/status.h"
 #include "core/version.h"
 #include <kandela/render.h>
 #include <math.h>
@@ -13,6 +14,7 @@ typedef struct growing_text {
     char *at;
     uint64_t length, capacity;
     kd_status status;
+    char part[32]; /* of the scene, for messages: "lights[1]" */
 } growing_text;
 
 static void add_bytes(growing_text *text, const char *bytes, uint64_t count) {
@@ -30,8 +32,12 @@ static void add(growing_text *text, const char *words) {
     add_bytes(text, words, strlen(words));
 }
 
-static void add_number(growing_text *text, double value) {
+static void add_number(growing_text *text, const char *key, double value) {
     char digits[32];
+    if (!isfinite(value) && text->status == KD_OK)
+        text->status =
+            status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
+                        "%s.%s: found %g, expected a finite number", text->part, key, value);
     snprintf(digits, sizeof digits, "%.17g", value);
     char *comma = strchr(digits, ','); /* in the locale of the program */
     if (comma) *comma = '.';
@@ -46,7 +52,7 @@ static void add_key(growing_text *text, const char *key) {
 
 static void add_value(growing_text *text, const char *key, double value) {
     add_key(text, key);
-    add_number(text, value);
+    add_number(text, key, value);
 }
 
 /* Adds a value unless it is 0 or NaN, which stand for the default. */
@@ -58,18 +64,19 @@ static void add_vector(growing_text *text, const char *key, const double *value)
     add_key(text, key);
     for (int i = 0; i < 3; ++i) {
         add(text, i ? ", " : "[");
-        add_number(text, value[i]);
+        add_number(text, key, value[i]);
     }
     add(text, "]");
 }
 
 static void add_camera(growing_text *text, const kd_scene_camera *camera) {
+    const double *up = camera->up;
+    snprintf(text->part, sizeof text->part, "camera");
     add(text, ", \"camera\": {\"orthographic\": ");
-    add_number(text, camera->orthographic);
+    add_number(text, "orthographic", camera->orthographic);
     add_vector(text, "eye", camera->eye);
     add_vector(text, "look_at", camera->look_at);
-    if (camera->up[0] != 0 || camera->up[1] != 0 || camera->up[2] != 0)
-        add_vector(text, "up", camera->up);
+    if (fabs(up[0]) > 0 || fabs(up[1]) > 0 || fabs(up[2]) > 0) add_vector(text, "up", up);
     add_unless_default(text, "fov", camera->fov);
     add_value(text, "lens_radius", camera->lens_radius);
     add_unless_default(text, "focus_distance", camera->focus_distance);
@@ -145,6 +152,7 @@ static kd_status write_parts(growing_text *text, const kd_scene_parts *parts) {
     }
     if (parts->camera) add_camera(text, parts->camera);
     for (uint64_t i = 0; i < parts->light_count; ++i) {
+        snprintf(text->part, sizeof text->part, "lights[%llu]", (unsigned long long)i);
         add(text, i ? ", " : ", \"lights\": [");
         add_light(text, parts->lights + i);
     }

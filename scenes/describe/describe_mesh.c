@@ -77,6 +77,10 @@ kd_status describe_caller_mesh(const describe_reader *reader, const json_place *
         if (!from->name) continue;
         nearest_consider(&best, name, from->name);
         if (strcmp(from->name, name) != 0) continue;
+        for (uint64_t j = i + 1; j < reader->caller_mesh_count; ++j)
+            if (reader->caller_meshes[j].name && !strcmp(reader->caller_meshes[j].name, name))
+                return json_fail(at, "the meshes %llu and %llu passed are both called \"%.60s\"",
+                                 (unsigned long long)i, (unsigned long long)j, name);
         KD_TRY(check_given(at, from));
         KD_TRY(copy_given(out, from));
         return KD_OK;

@@ -218,8 +218,23 @@ static void cameras_and_lights_are_those_of_a_description(void **state) {
     assert_non_null(strstr(kd_last_error(), "lights[1]"));
     lights[1].emission[0] = (double)NAN;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "lights[1].intensity: found nan"));
     lights[1].kind = (kd_scene_light_kind)7;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_USAGE);
+
+    kd_scene_camera odd = camera;
+    parts.camera = &odd;
+    parts.light_count = 0;
+    odd.up[0] = odd.up[1] = odd.up[2] = (double)NAN; /* the default */
+    expect_ok(kd_scene_make(&scene, &parts, NULL));
+    kd_scene_close(scene);
+    odd.up[1] = 1;
+    assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "camera.up: found nan"));
+    const kd_scene_mesh two[] = {ground, ground}; /* which of them a name means is unknown */
+    parts = (kd_scene_parts){.struct_size = sizeof parts, .meshes = two, .mesh_count = 2};
+    assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "both called \"ground\""));
 }
 
 /* --- Progress and cancellation --- */

@@ -93,6 +93,20 @@ def test_server_ends_with_interpreter():
                 time.sleep(0.05)
 
 
+@needs_server
+def test_interrupted_start_ends_program(monkeypatch):
+    started = []
+
+    def interrupt(page):
+        started.append(page)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kandela.LiveView, "_is_loaded", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        kandela.view("gen:blob:100", browser=False)
+    assert started[0].closed
+
+
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
     with pytest.raises(kandela.RunError, match="cannot find the program /nowhere/kandela"):
         kandela.view("gen:blob:100", program="/nowhere/kandela")
