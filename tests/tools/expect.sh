@@ -6,7 +6,15 @@ set -u
 program=$(realpath "$1")
 source_folder=$(realpath "$2")
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+expect_ended=false
+# A script that ends without `expect_done` fails, unless its exit code already says something else.
+expect_at_exit() {
+    local code=$?
+    rm -rf "$scratch"
+    ((code == 0)) && ! $expect_ended && echo "the script ended without expect_done" >&2 && exit 1
+    exit "$code"
+}
+trap expect_at_exit EXIT
 cd "$scratch" || exit 1
 unset KANDELA_DEVICE KANDELA_NUM_THREADS KANDELA_CPU DESTDIR
 expect_failures=0
@@ -59,6 +67,7 @@ expect_true() { # WHAT COMMAND...: expects COMMAND to succeed
 }
 
 expect_done() {
+    expect_ended=true
     ((expect_failures == 0)) && exit 0
     echo "$expect_failures expectations failed" >&2
     exit 1
