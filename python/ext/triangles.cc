@@ -114,6 +114,21 @@ static void download(const triangles_tree &tree, nb::handle vertices, nb::handle
     check_unlocked([&] { return kd_triangles_download(used.get(), xyz, at); });
 }
 
+/* Nodes are passed as rows of two 32-bit words. */
+static void download_nodes(const triangles_tree &tree, nb::handle nodes, nb::handle references) {
+    array keep[2];
+    kd_triangles_info info;
+    const triangles_use used = tree.use("mesh");
+    kd_triangles_describe(used.get(), &info);
+    void *rows = array_data(nodes, "nodes", "uint32", 2 * info.nodes, true, &keep[0]);
+    void *ids = array_data(references, "references", "uint32", info.references, true, &keep[1]);
+    if (keep[0].device || keep[1].device)
+        throw nb::value_error("`nodes` and `references` must be in host memory");
+    check_unlocked([&] {
+        return kd_triangles_download_nodes(used.get(), (kd_triangle_node *)rows, (uint32_t *)ids);
+    });
+}
+
 const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
     const array rays = array_of(object, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
@@ -356,6 +371,9 @@ void bind_triangles(nb::module_ &m) {
           nb::arg("indices").none(),
           "Fills vertices (vertices, 3) float32 and indices (triangles, 3) uint32; each may be "
           "None.");
+    m.def("kd_triangles_download_nodes", download_nodes, nb::arg("tree"), nb::arg("nodes"),
+          nb::arg("references"),
+          "Fills nodes (nodes, 2) uint32 and references (references,) uint32.");
     m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
           "Writes the tree with its triangles.");
     m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),

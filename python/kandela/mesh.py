@@ -232,6 +232,30 @@ class TriangleMesh:
             info[corner] = tuple((self.centre + info[corner]).tolist())
         return info
 
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes of the tree, for kernels of your own (`kandela/device.cuh`).
+
+        Returns
+        -------
+        nodes : ndarray
+            (n,) with fields split (float32), first and word (uint32), as in `kd_triangle_node`;
+            split and first share their bytes. Planes are relative to `centre`.
+        references : ndarray of uint32
+            Indices of the triangles in all leaves.
+
+        Examples
+        --------
+        >>> nodes, references = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).nodes()
+        >>> nodes["word"] & 3, references  # a leaf
+        (array([3], dtype=uint32), array([0], dtype=uint32))
+        """
+        info = _c.kd_triangles_describe(self._c)
+        rows, references = np.empty((info["nodes"], 2), np.uint32), np.empty(info["references"], np.uint32)
+        _c.kd_triangles_download_nodes(self._c, rows, references)
+        kind = np.dtype({"names": ["split", "first", "word"], "formats": ["f4", "u4", "u4"],
+                         "offsets": [0, 0, 4], "itemsize": 8})
+        return rows.view(kind)[:, 0], references
+
     @property
     def nbytes(self) -> int:
         """Bytes that the tree holds, on whichever device, without the tree of `closest_point`.

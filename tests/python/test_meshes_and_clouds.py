@@ -458,3 +458,14 @@ def test_downsampling_matches_definition(dtype):
 @pytest.mark.parametrize("name", ["points", "kdtree", "mesh", "graphs", "clouds", "density"])
 def test_docstring_examples(name):
     assert doctest.testmod(importlib.import_module("kandela." + name)).failed == 0
+
+
+def test_nodes_hold_every_triangle():
+    rng = np.random.default_rng(5)
+    mesh = kandela.TriangleMesh(rng.random((300, 3)), rng.integers(0, 300, (400, 3)))
+    nodes, references = mesh.nodes()
+    leaves = nodes[nodes["word"] & 3 == 3]
+    assert len(nodes) == mesh.describe()["nodes"] and len(nodes) == 2 * len(leaves) - 1
+    assert (leaves["word"] >> 2).sum() == len(references) and (leaves["first"] <= len(references)).all()
+    area = np.linalg.norm(np.cross(*np.diff(mesh.vertices[mesh.faces], axis=1).transpose(1, 0, 2)), axis=1)
+    assert set(references) == set(np.flatnonzero(area > 0))
