@@ -67,11 +67,12 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
                         : "polished surfaces reflect little of the light";
     else
         reason = unsuited(scene, &view, &traits, options);
-    strcpy(options->integrator, reason ? "path" : "vcm");
-    if (!reason)
+    const bool by_path = reason != NULL;
+    strcpy(options->integrator, by_path ? "path" : "vcm");
+    if (!by_path)
         reason = lenses    ? "some surfaces are glass, mirrors or smooth metal"
                  : omitted ? "a light of little or no size shines on smooth surfaces"
                            : "polished surfaces reflect much of the light";
-    log_message(lenses || strcmp(options->integrator, "vcm") == 0 ? LOG_INFO : LOG_DETAIL,
-                "integrator %s: %s", options->integrator, reason);
+    log_message(lenses || !by_path ? LOG_INFO : LOG_DETAIL, "integrator %s: %s",
+                options->integrator, reason);
 }

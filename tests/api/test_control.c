@@ -213,22 +213,34 @@ static void cameras_and_lights_are_those_of_a_description(void **state) {
         kd_scene_close(scene);
     }
     assert_true(hashes[0] == hashes[2] && hashes[1] == hashes[2]);
-    lights[1].emission[0] = -1;
+}
+
+static void parts_of_scenes_are_checked(void **state) {
+    (void)state;
+    kd_scene_light light = {
+        .kind = KD_LIGHT_SPOT, .position = {0.5, 1, 0}, .direction = {0, -1, 0}, .inner = 5};
+    kd_scene_parts parts = {.struct_size = sizeof parts,
+                            .meshes = &ground,
+                            .mesh_count = 1,
+                            .lights = &light,
+                            .light_count = 1};
+    kd_scene *scene = NULL;
+    light.emission[0] = -1;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
-    assert_non_null(strstr(kd_last_error(), "lights[1]"));
-    lights[1].emission[0] = (double)NAN;
+    assert_non_null(strstr(kd_last_error(), "lights[0]"));
+    light.emission[0] = (double)NAN;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
-    assert_non_null(strstr(kd_last_error(), "lights[1].intensity: found nan"));
-    lights[1].kind = (kd_scene_light_kind)7;
+    assert_non_null(strstr(kd_last_error(), "lights[0].intensity: found nan"));
+    light.kind = (kd_scene_light_kind)7;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_USAGE);
 
-    kd_scene_camera odd = camera;
-    parts.camera = &odd;
+    kd_scene_camera camera = {.eye = {0.5, 1, 1.5}, .look_at = {0, 0.1, 0}, .fov = 35};
+    parts.camera = &camera;
     parts.light_count = 0;
-    odd.up[0] = odd.up[1] = odd.up[2] = (double)NAN; /* the default */
+    camera.up[0] = camera.up[1] = camera.up[2] = (double)NAN; /* the default */
     expect_ok(kd_scene_make(&scene, &parts, NULL));
     kd_scene_close(scene);
-    odd.up[1] = 1;
+    camera.up[1] = 1;
     assert_int_equal(kd_scene_make(&scene, &parts, NULL), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "camera.up: found nan"));
     const kd_scene_mesh two[] = {ground, ground}; /* which of them a name means is unknown */
@@ -436,6 +448,7 @@ int main(void) {
         cmocka_unit_test(threads_of_trees_and_calls),
         cmocka_unit_test(rendering_keeps_the_number_of_the_process),
         cmocka_unit_test(cameras_and_lights_are_those_of_a_description),
+        cmocka_unit_test(parts_of_scenes_are_checked),
         cmocka_unit_test(calls_can_be_watched_and_cancelled),
         cmocka_unit_test(messages_go_to_the_caller),
         cmocka_unit_test(the_allocator_does_not_change_under_a_handle),

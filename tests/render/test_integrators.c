@@ -270,10 +270,9 @@ static void expect_pool_matches(const char *path) {
                                .filter = PIXEL_FILTER_BOX,
                                .seed = 7};
     const bool cutouts = integrator_has_cutouts(&view);
-    const path_options strategies[] = {
-        {20, 4, INT32_MAX, cutouts, 0, 0},
-        {1, 0, INT32_MAX, cutouts, 0, 0},
-        {9, 0, 1, cutouts, 0.1f, 0.5f}};
+    const path_options strategies[] = {{20, 4, INT32_MAX, cutouts, 0, 0},
+                                       {1, 0, INT32_MAX, cutouts, 0, 0},
+                                       {9, 0, 1, cutouts, 0.1f, 0.5f}};
     assert_true(compare_pool(&pixels, &strategies[0], path) > COUNT / 20);
     for (int i = 1; i < 3; ++i) compare_pool(&pixels, &strategies[i], path);
     tritree_close(&tree);
