@@ -187,8 +187,9 @@ static kd_status report_lamps(const scene_view *scene, vec3 eye) {
 kd_status omissions_report(const scene_view *scene, const frame *frame) {
     const integrator *integrator = frame->integrator;
     uint32_t caustics = integrator->omits & (OMITS_POINT_CAUSTICS | OMITS_ALL_CAUSTICS);
-    if (frame->options->regularise > 0) caustics &= OMITS_ALL_CAUSTICS; /* paths find the others */
-    if (frame->options->regularise > 0 && strcmp(integrator->name, "path") != 0)
+    if (frame->options->regularise > 0 && integrator->regularises)
+        caustics &= OMITS_ALL_CAUSTICS; /* paths find the others */
+    else if (frame->options->regularise > 0)
         log_message(LOG_INFO, "integrator %s ignores --regularise, an option of path",
                     integrator->name);
     KD_TRY(report_lamps(scene, frame->view.eye));

@@ -166,6 +166,7 @@ typedef struct integrator {
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
     bool light_groups; /* on a CPU, samples are added to films of light groups, too */
+    bool regularises;  /* supports --regularise */
     bool studio;       /* the look auto of mesh files is studio */
     bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */

@@ -73,6 +73,7 @@ const integrator integrator_path = {.name = "path",
                                     .launch_bytes = waves_bytes,
                                     .omits = OMITS_POINT_CAUSTICS,
                                     .depth_probe = &integrator_path,
+                                    .regularises = true,
                                     .studio = true,
                                     .light_groups = true,
                                     .instances = true};
