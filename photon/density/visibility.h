@@ -18,7 +18,7 @@
 
 /* Samples of the visible share: one for each of the lanes of a warp at most. */
 enum { VISIBLE_SIDE = 5, VISIBLE_SAMPLES = VISIBLE_SIDE * VISIBLE_SIDE };
-/* Fewer samples that find a surface, as among blades of grass, do not tell the share. */
+/* With fewer samples that find a surface, as among blades of grass, no share is estimated. */
 enum { VISIBLE_SAMPLES_MIN = 8 };
 /* Height of a ray above the surface, relative to its length. */
 #define VISIBLE_LIFT 0.25f

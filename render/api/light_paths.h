@@ -11,12 +11,12 @@
    that are not specular. */
 enum { LIGHT_PATHS_VCM = PHOTON_LISTS, LIGHT_PATH_SETS };
 
-/* Returns the light of a frame's current pass; zeroed where there is none. */
+/* Returns the light of a frame's current pass; zeroed if there is none. */
 light_source light_source_of(const frame *frame);
 typedef struct light_numbers {
-    uint64_t photons[LIGHT_PATH_SETS], paths[LIGHT_PATH_SETS]; /* photons of vcm: not known, 0 */
-    uint32_t pass;                                             /* that the maps are of */
-    bool beams;                                                /* of media, instead of points */
+    uint64_t photons[LIGHT_PATH_SETS], paths[LIGHT_PATH_SETS]; /* photons of vcm: unknown, 0 */
+    uint32_t pass;                                             /* pass that made the maps */
+    bool beams;                                                /* media are stored as beams */
 } light_numbers;
 light_numbers light_source_count(const light_source *source, bool on_device);
 /* Copies maps from the device to the host and builds their trees; the caller closes *out. */
@@ -28,14 +28,14 @@ typedef enum traced_kind {
     TRACED_SPECULAR,
     TRACED_MEDIUM,
     TRACED_ESCAPE, /* a point outside the scene */
-    TRACED_CUTOUT  /* passed */
+    TRACED_CUTOUT  /* a cut-out that the path passed */
 } traced_kind;
 
 typedef struct traced_vertex {
-    vec3 position, power; /* W, that arrives; of the first vertex: emitted */
+    vec3 position, power; /* arriving power in W; first vertex: emitted */
     traced_kind kind;
     uint32_t bounce, material; /* KD_NONE: no surface */
-    bool stored;               /* as a photon */
+    bool stored;               /* a photon is stored here */
 } traced_vertex;
 
 /* A path has at most 255 bounces. Vertices beyond the limit, after many cut-outs, are left out. */
@@ -43,15 +43,15 @@ enum { TRACED_VERTICES_MAX = 512 };
 
 typedef struct traced_path {
     traced_vertex vertices[TRACED_VERTICES_MAX];
-    photon photons[TRACED_VERTICES_MAX]; /* that it stores */
+    photon photons[TRACED_VERTICES_MAX]; /* photons stored by the path */
     uint32_t vertex_count, photon_count, light;
 } traced_path;
 
 typedef struct traced_paths {
-    const scene_view *scene; /* with its tree in host memory */
+    const scene_view *scene; /* its tree is in host memory */
     photon_order order;
     const struct vcm_view *vcm;
-    uint64_t count; /* of the pass; their numbers are 0 ... count - 1 */
+    uint64_t count; /* number of light paths in the pass */
 } traced_paths;
 
 /* Prepares tracing the paths of a set. KD_ERROR_USAGE: they cannot be traced again. */

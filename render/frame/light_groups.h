@@ -10,11 +10,11 @@ enum { LIGHT_GROUPS_MAX = 8 };
 typedef struct light_groups {
     /* set by the caller: */
     uint32_t count, light_count;
-    const uint8_t *group_of_light; /* of `light_count` light sources; `count` or more: none */
+    const uint8_t *group_of_light; /* group of each light source; `count` or more: none */
     double scales[LIGHT_GROUPS_MAX];
     /* below: zeroed by the caller */
-    const film *rendered; /* that is rendered; NULL: there is none */
-    double *sums;         /* of the radiance of each group in each pixel, 3 channels */
+    const film *rendered; /* film being rendered; NULL: none */
+    double *sums;         /* radiance of each group in each pixel, 3 channels */
     film scaled;
 } light_groups;
 
