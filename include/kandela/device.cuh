@@ -42,8 +42,11 @@
 
 #ifdef __CUDACC__
 #define KD_DEVICE_FN __host__ __device__ inline
+/* The function below calls visitors of the host only or of the device only, too. */
+#define KD_DEVICE_ANY_VISITOR _Pragma("nv_exec_check_disable")
 #else
 #define KD_DEVICE_FN inline
+#define KD_DEVICE_ANY_VISITOR
 #endif
 
 namespace kandela {
@@ -105,6 +108,7 @@ KD_DEVICE_FN bool is_before(scalar a, uint32_t id, scalar b, uint32_t than) {
 /* Calls visitor(id, dist2) for each point with dist2 <= bound2, where bound2 is what the last call
    returned, `bound2` at first: a smaller value narrows the search, a negative one ends it. The
    order depends on the tree and the query only. */
+KD_DEVICE_ANY_VISITOR
 template <typename scalar, int dims, typename visitor_type>
 KD_DEVICE_FN void visit(const point_tree<scalar, dims> &tree, const scalar *query, scalar bound2,
                         visitor_type &&visitor) {
@@ -336,6 +340,7 @@ KD_DEVICE_FN bool enter(const triangle_tree &tree, const kd_ray &ray, plane_ray 
    call returned, the ray's tmax at first: a smaller value narrows the search, -INFINITY ends it. A
    triangle is visited once for each leaf that refers to it, so possibly more than once. The order
    depends on the tree and the ray only. */
+KD_DEVICE_ANY_VISITOR
 template <typename visitor_type>
 KD_DEVICE_FN void visit_hits(const triangle_tree &tree, const kd_ray &ray, visitor_type &&visitor) {
     enum { STACK = 64, LEAF = 3 };

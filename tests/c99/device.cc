@@ -1,6 +1,7 @@
 /* <kandela/device.cuh> on the host gives the library's results, bit for bit: float and double, one
    to five axes, both kinds of splits, nearest points and visits, sets with many equal distances;
-   hits of rays on meshes with shared edges, needles, large and small coordinates. */
+   hits of rays on meshes with shared edges, needles, large and small coordinates. Compiled by nvcc,
+   it compares the hits that a kernel finds, too. */
 #include <kandela/device.cuh>
 #include <kandela/points.h>
 #include <stdio.h>
@@ -93,6 +94,43 @@ static kd_ray some_ray(int i, int steps, float scale) {
     return ray;
 }
 
+#ifdef __CUDACC__
+__global__ void first_hits(kandela::triangle_tree tree, const kd_ray *rays, uint32_t count,
+                           kd_ray_hit *hits, uint8_t *blocked) {
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    hits[i] = kandela::closest_hit(tree, rays[i]);
+    blocked[i] = kandela::occluded(tree, rays[i]);
+}
+
+template <typename type> static type *upload(const type *from, size_t count) {
+    type *to = NULL;
+    require(cudaMallocManaged(&to, (count + 1) * sizeof(type)) == cudaSuccess, "device memory");
+    if (count) memcpy(to, from, count * sizeof(type));
+    return to;
+}
+
+/* hits, blocked: of the library. The memory stays allocated until the process ends. */
+static void compare_on_device(const kd_triangles_info &info, const kd_triangle_mesh &mesh,
+                              kandela::triangle_tree tree, const kd_ray *rays,
+                              const kd_ray_hit *hits, const uint8_t *blocked) {
+    tree.nodes = upload(tree.nodes, info.nodes);
+    tree.references = upload(tree.references, info.references);
+    tree.vertices = upload(tree.vertices, 3 * (size_t)mesh.vertex_count);
+    tree.indices = upload(tree.indices, 3 * (size_t)mesh.triangle_count);
+    const kd_ray *device_rays = upload(rays, RAYS);
+    kd_ray_hit *found = upload(hits, RAYS);
+    uint8_t *stopped = upload(blocked, RAYS);
+    memset(found, 0xff, RAYS * sizeof *found);
+    memset(stopped, 0xff, RAYS);
+    first_hits<<<(RAYS + 127) / 128, 128>>>(tree, device_rays, RAYS, found, stopped);
+    require(cudaDeviceSynchronize() == cudaSuccess, "the kernel runs");
+    require(!memcmp(found, hits, RAYS * sizeof *found), "closest hits of a kernel");
+    for (int i = 0; i < RAYS; ++i)
+        require((stopped[i] != 0) == (blocked[i] != 0), "rays are blocked in a kernel");
+}
+#endif
+
 /* `flat`: triangles of a height field, which share edges; else each has corners of its own, and
    every third is a needle. */
 static void compare_rays(uint32_t count, bool flat, int steps, float scale) {
@@ -148,18 +186,11 @@ static void compare_rays(uint32_t count, bool flat, int steps, float scale) {
         });
         require(hit.triangle == KD_NO_TRIANGLE || visited[hit.triangle], "visits have all hits");
     }
+#ifdef __CUDACC__
+    compare_on_device(info, mesh, own, rays, hits, blocked);
+#endif
     kd_triangles_close(tree);
 }
-
-#ifdef __CUDACC__ /* compiled for a device, too */
-__global__ void first_hits(kandela::triangle_tree tree, const kd_ray *rays, uint32_t count,
-                           kd_ray_hit *hits, uint8_t *blocked) {
-    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    hits[i] = kandela::closest_hit(tree, rays[i]);
-    blocked[i] = kandela::occluded(tree, rays[i]);
-}
-#endif
 
 int main(void) {
     for (float scale : {1.0f, 1e30f, 1e-30f})

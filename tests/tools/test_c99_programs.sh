@@ -75,7 +75,8 @@ awk 'BEGIN { for (i = 0; i < 1000; ++i) print i % 10, int(i / 10) % 10, int(i / 
 "$work/cloud_neighbours" "$work/cloud.xyz" | tee "$work/answer"
 grep -q '^1001 points, .* 1 points stand apart$' "$work/answer"
 
-# Kernels of users (kandela/device.cuh), as C++ on the host; nvcc, if there is one, compiles them.
+# Kernels of users (kandela/device.cuh), as C++ on the host; nvcc, if there is one, compiles them,
+# and a GPU, if there is one, runs them.
 if command -v "${CXX:-g++}" >/dev/null; then
     for program in tests/c99/device.cc examples/own_kernel.cu; do
         ${CXX:-g++} -x c++ -std=c++14 -Wall -Wextra -Wconversion -Wshadow -Werror -O1 -ffp-contract=off \
@@ -94,7 +95,8 @@ if command -v "${CXX:-g++}" >/dev/null; then
 fi
 if command -v nvcc >/dev/null; then
     for program in tests/c99/device.cc examples/own_kernel.cu; do
-        nvcc -x cu -I "$source/include" -c "$source/$program" -o "$work/device.o"
+        nvcc -x cu -I "$source/include" "$source/$program" -o "$work/device" -L "$build/lib" -lkandela
+        ! nvidia-smi -L >/dev/null 2>&1 || "$work/device"
     done
 fi
 
