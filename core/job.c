@@ -38,7 +38,12 @@ static void report(job_control *job, bool always) {
     if (!always && (now - last < REPORT_INTERVAL_US ||
                     !atomic_compare_exchange_strong(&job->reported_at, &last, now)))
         return;
+    while (atomic_exchange(&job->reporting, true)) {
+        if (!always) return;
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
     job->report(job->context, job->stage, atomic_load(&job->done), job->total);
+    atomic_store(&job->reporting, false);
 }
 
 static void stage_add(job_control *job, const char *name, double seconds) {

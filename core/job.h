@@ -30,7 +30,7 @@ typedef struct job_stage_record {
 
 struct job_control {
     /* Progress callback, at most about ten times a second; may be NULL. Called by the thread
-       `reporter` (thread_mark) only, or by any thread if that is NULL. */
+       `reporter` (thread_mark) only, or, if that is NULL, by any thread, one at a time. */
     const void *reporter;
     void (*report)(void *context, const char *stage, int64_t done, int64_t total);
     void *context;
@@ -43,6 +43,7 @@ struct job_control {
     double stage_started;
     int64_t total;
     atomic_llong done;
+    atomic_bool reporting;    /* a thread is in `report` */
     atomic_llong reported_at; /* time of the last report, in microseconds of timing_now() */
 };
 #endif

@@ -43,9 +43,9 @@ extern "C" {
    (queries or rays) and those of rendering: "load", "emit", "photon_tree", "render". A call may
    have several stages and repeat one. A non-zero return value cancels the call.
    The callback runs on the thread that made the call; for kd_render, kd_photons_emit,
-   kd_scene_load, kd_scene_parse and kd_scene_make it may run on any thread. It may call functions
-   of the library, to which the settings of kd_call_set do not apply, but must not change or close
-   what the call uses. */
+   kd_scene_load, kd_scene_parse and kd_scene_make it may run on any thread, on one at a time. It
+   may call functions of the library, to which the settings of kd_call_set do not apply, but must
+   not change or close what the call uses. */
 typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64_t total);
 
 /* Settings of calls. Initialise with kd_call_default; new fields are only added at the end. */
