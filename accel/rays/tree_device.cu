@@ -1,6 +1,6 @@
 /* A triangle tree on a CUDA device: copies the tree and builds the arrays for optimised kernels.
    Data flow: arrays on the host or the device -> one block of memory; prepare_nodes, one thread per
-   node, and prepare_rows, one thread per reference -> `pairs` and `leaf_rows`. All of it in the
+   node, and prepare_rows, one thread per triangle -> `pairs` and `rows`. All of it in the
    stream's order. */
 #include "accel/rays/tree_device.h"
 #include "accel/tree/triangle.h"
@@ -24,17 +24,12 @@ __global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree
     pairs[i + 1] = node;
 }
 
-__global__ void prepare_rows(tritree_view view, float4 *leaf_rows) {
-    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= view.reference_count) return;
-    const uint32_t id = view.references[i];
+__global__ void prepare_rows(tritree_view view, triangle_rows *rows) {
+    const uint32_t id = blockIdx.x * BLOCK + threadIdx.x;
+    if (id >= view.triangle_count) return;
     const uint32_t *index = view.triangles + 3 * (uint64_t)id;
-    const vec3 a = view.positions[index[0]], b = view.positions[index[1]],
-               c = view.positions[index[2]];
-    float4 *axis = leaf_rows + 3 * (uint64_t)i;
-    axis[0] = make_float4(a.x, b.x, c.x, __uint_as_float(id));
-    axis[1] = make_float4(a.y, b.y, c.y, __uint_as_float(id));
-    axis[2] = make_float4(a.z, b.z, c.z, __uint_as_float(id));
+    rows[id] = triangle_rows_make(view.positions[index[0]], view.positions[index[1]],
+                                  view.positions[index[2]]);
 }
 
 /* Layout of the tree's memory; the same code measures and assigns it. */
@@ -44,7 +39,8 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     view->nodes = (tritree_node *)cuda_arena_take(arena, view->node_count, sizeof(tritree_node));
     view->pairs = (tritree_node *)cuda_arena_take(arena, (uint64_t)view->node_count + 1,
                                                   sizeof(tritree_node));
-    view->leaf_rows = (triangle_rows *)cuda_arena_take(arena, references, sizeof(triangle_rows));
+    view->rows =
+        (triangle_rows *)cuda_arena_take(arena, view->triangle_count, sizeof(triangle_rows));
     view->references = (uint32_t *)cuda_arena_take(arena, references, sizeof(uint32_t));
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
@@ -74,9 +70,9 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
     prepare_nodes<<<cuda_blocks(to->node_count, BLOCK), BLOCK, 0, stream>>>(
         to->nodes, to->node_count, (tritree_node *)to->pairs);
     KD_CUDA_LAUNCHED("prepare_nodes");
-    if (to->reference_count == 0) return KD_OK;
-    prepare_rows<<<cuda_blocks(to->reference_count, BLOCK), BLOCK, 0, stream>>>(
-        *to, (float4 *)to->leaf_rows);
+    if (to->triangle_count == 0) return KD_OK;
+    prepare_rows<<<cuda_blocks(to->triangle_count, BLOCK), BLOCK, 0, stream>>>(
+        *to, (triangle_rows *)to->rows);
     KD_CUDA_LAUNCHED("prepare_rows");
     return KD_OK;
 }
@@ -120,7 +116,6 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream) {
     memset(out, 0, sizeof *out);
     out->view = *view;
-    out->view.rows = NULL;
     out->view.wide = NULL;
     cuda_arena arena = {NULL, 0};
     lay_out(out, &arena, position_count);

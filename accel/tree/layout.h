@@ -136,12 +136,11 @@ typedef struct tritree_view {
     uint32_t node_count;
     uint32_t reference_count;
     uint32_t triangle_count;
-    const triangle_rows *rows; /* CPU: one per triangle; or NULL */
+    const triangle_rows *rows; /* one per triangle; or NULL */
     /* CPU: the wide form, which accel/rays/batch.h traverses; or NULL */
     const struct wide_tree *wide;
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
-    const tritree_node *pairs;      /* the nodes; siblings aligned to 16 bytes */
-    const triangle_rows *leaf_rows; /* one per reference; component 3 is the triangle's id */
+    const tritree_node *pairs; /* the nodes; siblings aligned to 16 bytes */
     const void *compressed; /* compressed wide form (accel/wide/compressed_form.h); or NULL */
 } tritree_view;
 

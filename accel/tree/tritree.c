@@ -173,7 +173,6 @@ tritree_view tritree_get_view(const tritree *tree) {
     view.rows = tree->rows;
     view.wide = tree->wide;
     view.pairs = NULL;
-    view.leaf_rows = NULL;
     view.compressed = NULL;
     return view;
 }

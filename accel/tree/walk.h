@@ -93,11 +93,9 @@ KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a
 
 /* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
    Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
-   same triangle_intersect decides, but the data of each step is contiguous: a node is one 8-byte
-   load, a pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the
-   order of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray
-   only changes which rows are loaded; each row also has the triangle's id, so that whichever row is
-   loaded last provides it.
+   same triangle_intersect decides, but a node is one 8-byte load, a pair of children 16 aligned
+   bytes, and each triangle three 16-byte rows. A row holds one axis of the three corners, so
+   permuting the axes for a ray only changes which rows are loaded.
    The slack of an axis is recomputed from one number where it is needed. Fused multiply-adds are
    allowed there, because they only affect which nodes are visited. The stack is an array separate
    from the traversal state, so that the state stays in registers. */
@@ -203,24 +201,25 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const u
 /* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
    hit. */
 TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
-                                                const float4 *leaf_rows) {
+                                                const tritree_view *tree) {
+    const float4 *rows = (const float4 *)tree->rows;
     const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     precomputed_ray ray = walk->ray;
     ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated so that the compiler propagates the constants */
     bool found = false;
 #pragma unroll 1
     for (; walk->at < walk->end; ++walk->at) {
-        /* cannot overflow: a triangle takes 96 bytes, so no device holds 2^32 / 3 of them */
-        uint32_t row = 3 * walk->at;
-        TRITREE_DEVICE_CHANGES(row, "+r");
         TRITREE_DEVICE_CHANGES(ray.direction.x, "+f");
         TRITREE_DEVICE_CHANGES(ray.direction.y, "+f");
         TRITREE_DEVICE_CHANGES(ray.direction.z, "+f");
-        const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
-                     z = __ldg(leaf_rows + (row + kz));
+        const uint32_t id = __ldg(tree->references + walk->at);
+        uint32_t row = 3 * id; /* a device builds trees of at most 2^30 triangles */
+        TRITREE_DEVICE_CHANGES(row, "+r");
+        const float4 x = __ldg(rows + (row + kx)), y = __ldg(rows + (row + ky)),
+                     z = __ldg(rows + (row + kz));
         found |= tritree_triangle_intersect(&ray, vec3_make(x.x, y.x, z.x),
                                             vec3_make(x.y, y.y, z.y), vec3_make(x.z, y.z, z.z),
-                                            __float_as_uint(z.w), walk->tmin, &walk->best);
+                                            id, walk->tmin, &walk->best);
     }
     return found;
 }
@@ -240,13 +239,12 @@ TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
 
 TRITREE_DEVICE_FN ray_hit tritree_device_cast_inline(const tritree_view *tree, ray ray, bool any) {
     const uint2 *pairs = (const uint2 *)tree->pairs;
-    const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
     tritree_device_walk walk;
     if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, ray)) return walk.best;
     do {
         tritree_device_descend(&walk, pairs, stack);
-        if (tritree_device_intersect(&walk, leaf_rows) && any) break;
+        if (tritree_device_intersect(&walk, tree) && any) break;
     } while (tritree_device_pop(&walk, stack));
     return walk.best;
 }
