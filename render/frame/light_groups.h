@@ -25,8 +25,8 @@ void light_groups_close(light_groups *owned); /* frees films; `owned` may be zer
    for none). Threads may add to different pixels at the same time. */
 void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t light,
                       vec3 radiance);
-/* Returns the film with the scales applied: `film` itself if there are no groups (NULL), all scales
-   are 1, or there is no memory. Noise is taken to be in proportion to the radiance. */
+/* Returns the film with the scales applied: `film` itself if there are no groups (NULL) or all
+   scales are 1. Noise is taken to be in proportion to the radiance. */
 const film *light_groups_film(light_groups *groups, const film *film);
 uint64_t light_groups_bytes(const light_groups *groups);
 

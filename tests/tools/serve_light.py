@@ -1,11 +1,14 @@
 """usage: serve_light.py PROGRAM SCENE [DEVICE]
 
-What the live view answers about photons, light paths, and trees (test_serve.sh).
+What the live view answers about photons, light paths, trees, and scaled lights (test_serve.sh). FAIL_LIBRARY in the
+environment names fail_allocation.c as a library.
 """
 
 import json
 import math
+import os
 import struct
+import subprocess
 import sys
 
 from serve_session import SMALL, Session, check_same
@@ -164,6 +167,25 @@ def check_light_groups(session):
     assert session.state()["light_groups"] == "rendering", "clamping is not linear"
 
 
+def check_lack_of_memory(library):
+    """Without memory for the films of two lamps, the picture begins anew with scaled lamps, and the log and the page say so."""
+    bytes_ = 48 * 32 * 2 * 3 * 8
+    environment = {**os.environ, "LD_PRELOAD": library, "FAIL_BYTES": str(bytes_)}
+    session = Session("serve", "lamps.json", *SMALL, "--integrator", "path", stderr=subprocess.PIPE, env=environment)
+    try:
+        whole = session.wait(lambda state: state["status"] == "done") and session.picture()[3]
+        for scale in (0.5, 0.25):
+            state = session.post("/api/lights", [{"name": "warm", "scale": scale}, {"name": "cold", "scale": scale}])
+            assert state["light_groups"] == "rendering" and state["light_groups_lack_memory"], state
+            for one, all_ in zip(session.picture()[3], whole):
+                assert math.isclose(one, scale * all_, rel_tol=2e-3, abs_tol=1e-6), (one, all_)
+        assert session.end() == 0
+        said = session.program.stderr.read()
+        assert said.count("no memory for a picture of each light") == 1 and f"{bytes_} bytes" in said, said
+    finally:
+        session.program.kill()
+
+
 def maps_of(session):
     return {one["name"]: one["count"] for one in session.state()["photon_maps"]}
 
@@ -179,6 +201,8 @@ def main():
         assert session.end() == 0
     finally:
         session.program.kill()
+    if os.environ.get("FAIL_LIBRARY"):
+        check_lack_of_memory(os.environ["FAIL_LIBRARY"])
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
     session = Session("serve", "foggy.json", *SMALL, *OPTIONS, "--device", device)
     try:
