@@ -36,11 +36,9 @@ static double *sums_at(const light_groups *groups, int32_t x, int32_t y) {
            3 * ((size_t)y * (size_t)groups->rendered->width + (size_t)x) * groups->count;
 }
 
-void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t light,
+void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t group,
                       vec3 radiance) {
-    if (light >= groups->light_count || !vec3_is_finite(radiance)) return;
-    const uint32_t group = groups->group_of_light[light];
-    if (group >= groups->count) return;
+    if (group >= groups->count || !vec3_is_finite(radiance)) return;
     double *sum = sums_at(groups, x - groups->rendered->x0, y - groups->rendered->y0) + 3 * group;
     for (int c = 0; c < 3; ++c) sum[c] += (double)vec3_axis(radiance, c);
 }

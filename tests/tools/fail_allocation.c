@@ -1,6 +1,6 @@
 /* Preloaded into a program: makes allocation number FAIL_ALLOCATION after the start of main() fail
-   (1 is the first), and all later ones as well if FAIL_ALL is set; or every allocation of FAIL_BYTES
-   bytes. If FAIL_COUNT is set, writes the number of allocations to that file at exit. */
+   (1 is the first), and all later ones as well if FAIL_ALL is set; or every allocation of
+   FAIL_BYTES bytes. If FAIL_COUNT is set, writes the number of allocations to that file at exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

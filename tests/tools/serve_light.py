@@ -137,7 +137,7 @@ def write_scene():
 
 
 def check_light_groups(session):
-    """The scales of two lamps act on a picture of `path` and `direct` at once, and undone they leave no trace."""
+    """The scales of two lamps act on a picture at once, and undone they leave no trace."""
     lights = [light["name"] for light in session.state()["lights"]]
     assert lights == ["warm", "cold"], lights
 
@@ -149,21 +149,37 @@ def check_light_groups(session):
         assert state["generation"] == before["generation"] and state["status"] == "done", "no new rendering"
         return session.picture()[3]
 
-    for method, eye in (("path", []), ("direct", ["--eye", "0,1.2,4"])):
-        if method == "direct":
-            session.post("/api/settings", {"integrator": method})
+    moved = ["--eye", "0,1.2,4"]
+    few = {"photons": 2000, "passes": 2}
+    for method, settings, options in (
+        ("path", {}, []),
+        ("direct", {}, moved),
+        ("photon", few, [*moved, *OPTIONS]),
+        ("photon", {"estimator": "adaptive"}, [*moved, *OPTIONS, "--estimator", "adaptive"]),
+        ("sppm", {"estimator": "nearest"}, [*moved, "--photons", "2000", "--passes", "2"]),
+    ):
+        if method != "path":
+            session.post("/api/settings", {"integrator": method, **settings})
         assert session.state()["light_groups"] == "sum"
-        whole = check_same(session, "--integrator", method, *eye, scene="lamps.json")
+        whole = check_same(session, *options, "--integrator", method, scene="lamps.json")
         warm, cold, both, double = scaled(1, 0), scaled(0, 1), scaled(1, 1), scaled(2, 0.5)
         assert both == whole and max(warm[0::3]) > max(warm[2::3]) and max(cold[0::3]) < max(cold[2::3])
         for one, other, all_, sum_ in zip(warm, cold, whole, double):
             assert math.isclose(one + other, all_, rel_tol=2e-3, abs_tol=1e-6) and math.isclose(2 * one + 0.5 * other, sum_, rel_tol=2e-3, abs_tol=1e-6)
         pixel = json.loads(session.get("/api/pixel?x=24&y=26"))["value"]
         assert math.isclose(pixel[0], double[3 * (26 * 48 + 24)], rel_tol=1e-3), "all answers are of the scaled picture"
+        if "global" in maps_of(session):
+            check_light_paths(session, "global")
+            doubled = sum(row[1][0] for row in rows_of(session, "global")[0])
+            scaled(1, 0.5)
+            assert sum(row[1][0] for row in rows_of(session, "global")[0]) < 0.7 * doubled
+            scaled(2, 0.5)
         state = session.post("/api/camera", {"eye": [0, 1.2, 4]})
         assert [light["scale"] for light in state["lights"]] == [2, 0.5] and session.picture()[3] != whole
         scaled(1, 1)
-    session.post("/api/settings", {"clamp": 1})
+    session.post("/api/settings", {"integrator": "photon", "final_gather": 4})
+    assert session.state()["light_groups"] == "rendering", "precomputed irradiance has no parts"
+    session.post("/api/settings", {"integrator": "path", "clamp": 1})
     assert session.state()["light_groups"] == "rendering", "clamping is not linear"
 
 

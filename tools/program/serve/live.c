@@ -231,7 +231,9 @@ static bool makes_sums(live_session *live, const render_keeping *keeping) {
     render_resolve_integrator(&options, live->scene);
     log_mute(false);
     const integrator *method = integrator_find(options.integrator);
-    if (!method || !method->light_groups || render_is_on_devices(&options)) return false;
+    if (!method || !method->light_groups || !method->light_groups(&options, &view) ||
+        render_is_on_devices(&options))
+        return false;
     memory_free(live->group_of_light);
     live->group_of_light = NULL;
     if (KD_RESERVE(live->group_of_light, view.light_count) != KD_OK) {
