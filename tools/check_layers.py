@@ -52,7 +52,7 @@ DIRECTORIES = """
     shaders
     photon/emission photon/density photon/maps
     scenes/text scenes/mesh scenes/formats scenes/import
-    scenes/describe scenes/assembly scenes/check
+    scenes/describe scenes/sky scenes/assembly scenes/check
     render/frame render/photon_mapping render/integrators distributed/render render/api
     tools/program/serve tools/program tools/lab/bench tools/lab tools/peers
 """.split()

@@ -419,8 +419,7 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
     if (!integrator->pass && !frame->begin_batch)
         job_stage_begin(frame->job, "render", pixels * samples);
     job_advance(frame->job, pixels * pass->begin);
-    if (frame->groups && integrator->light_groups && !frame->device_frame)
-        KD_TRY_GOTO(light_groups_open(frame->groups, film));
+    if (frame->groups && !frame->device_frame) KD_TRY_GOTO(light_groups_open(frame->groups, film));
     if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
     while (pass->begin < end && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
         pass->count = frame_pass_count(frame, pass, pass_unseen(frame, film));

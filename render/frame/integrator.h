@@ -161,13 +161,15 @@ typedef struct integrator {
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
+    /* Returns true if samples taken on a CPU are added to films of light groups, too; NULL: never
+     */
+    bool (*light_groups)(const kd_render_options *options, const scene_view *scene);
     uint32_t omits; /* mask of OMITS_POINT_CAUSTICS and so on */
     /* The light that the limits of the path length cut off is estimated by more calls of the
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
-    bool light_groups; /* on a CPU, samples are added to films of light groups, too */
-    bool regularises;  /* supports --regularise */
-    bool studio;       /* the look auto of mesh files is studio */
+    bool regularises; /* supports --regularise */
+    bool studio;      /* the look auto of mesh files is studio */
     bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */
     bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to

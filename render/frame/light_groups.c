@@ -11,10 +11,15 @@ static uint64_t sums_of(const light_groups *groups) {
 }
 
 kd_status light_groups_open(light_groups *groups, const film *film) {
+    const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
+    kd_status status = KD_OK;
     light_groups_close(groups);
     groups->rendered = film;
-    const kd_status status = KD_RESERVE_ZEROED(groups->sums, sums_of(groups));
-    if (status != KD_OK) groups->rendered = NULL;
+    KD_TRY_GOTO(film_open(&groups->scaled, crop));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(groups->sums, sums_of(groups)));
+    return KD_OK;
+done:
+    light_groups_close(groups);
     return status;
 }
 
@@ -31,11 +36,9 @@ static double *sums_at(const light_groups *groups, int32_t x, int32_t y) {
            3 * ((size_t)y * (size_t)groups->rendered->width + (size_t)x) * groups->count;
 }
 
-void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t light,
+void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t group,
                       vec3 radiance) {
-    if (light >= groups->light_count || !vec3_is_finite(radiance)) return;
-    const uint32_t group = groups->group_of_light[light];
-    if (group >= groups->count) return;
+    if (group >= groups->count || !vec3_is_finite(radiance)) return;
     double *sum = sums_at(groups, x - groups->rendered->x0, y - groups->rendered->y0) + 3 * group;
     for (int c = 0; c < 3; ++c) sum[c] += (double)vec3_axis(radiance, c);
 }
@@ -73,17 +76,12 @@ const film *light_groups_film(light_groups *groups, const film *film) {
     if (!groups || !groups->rendered) return film;
     for (uint32_t g = 0; g < groups->count; ++g) scaled |= groups->scales[g] != 1;
     if (!scaled) return groups->rendered;
-    const int32_t crop[4] = {groups->rendered->x0, groups->rendered->y0,
-                             groups->rendered->x0 + groups->rendered->width,
-                             groups->rendered->y0 + groups->rendered->height};
-    if (!groups->scaled.pixels && film_open(&groups->scaled, crop) != KD_OK) {
-        status_clear();
-        return groups->rendered;
-    }
     parallel_for(groups->rendered->height, ROWS_GRAIN, scale_rows, groups);
     return &groups->scaled;
 }
 
 uint64_t light_groups_bytes(const light_groups *groups) {
-    return sums_of(groups) * sizeof *groups->sums;
+    const film *film = &groups->scaled;
+    return sums_of(groups) * sizeof *groups->sums +
+           (uint64_t)film->width * (uint64_t)film->height * sizeof *film->pixels;
 }

@@ -98,7 +98,8 @@ static void take_first(const path_pool *p, pixel_sample *sample, const ray *ray,
 static void add_radiance(const path_pool *p, uint32_t sample, uint32_t light, vec3 radiance) {
     const pixel_request *at = p->requests + sample;
     p->samples[sample].radiance = vec3_add(p->samples[sample].radiance, radiance);
-    if (p->groups) light_groups_add(p->groups, at->x, at->y, light, radiance);
+    if (p->groups)
+        light_groups_add(p->groups, at->x, at->y, light_groups_find(p->groups, light), radiance);
 }
 
 /* Returns the light source that path_sample_light_by has chosen. */
@@ -110,12 +111,6 @@ static uint32_t light_sampled(const scene_view *scene, const path_state *state, 
     float chance;
     return light_choose(scene, in_volume ? state->place : at->position, normal, random.value[2],
                         &chance);
-}
-
-/* Returns the light source whose emission a ray finds, which ends at `hit` or leaves the scene. */
-static uint32_t light_found(const scene_view *scene, const ray_hit *hit) {
-    if (hit->triangle == KD_NONE) return scene->environment.light;
-    return scene->triangle_lights ? scene->triangle_lights[hit->triangle] : KD_NONE;
 }
 
 static void sample_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
@@ -148,7 +143,7 @@ static bool shade_path(path_pool *p, uint32_t number) {
     const path_turn turn =
         path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
     if (path->depth == 1) take_first(p, to, &path->state.ray, &at);
-    add_radiance(p, path->sample, light_found(scene, &hit), sent);
+    add_radiance(p, path->sample, light_groups_light_found(scene, hit.triangle), sent);
     if (path_seeks_light(turn, &at)) sample_light(p, path, turn, &at, p->light[number], to);
     return turn != PATH_ENDS &&
            path_go_on_by(scene, &path->state, turn, &at, path->depth++, p->scatter[number]);

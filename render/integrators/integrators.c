@@ -62,6 +62,11 @@ static void close_state(frame *closed) {
     closed->state = NULL;
 }
 
+static bool path_light_groups(const kd_render_options *options, const scene_view *scene) {
+    (void)options, (void)scene;
+    return true;
+}
+
 const integrator integrator_path = {.name = "path",
                                     .source = "Kajiya 1986; Veach 1997",
                                     .prepare = path_prepare,
@@ -75,7 +80,7 @@ const integrator integrator_path = {.name = "path",
                                     .depth_probe = &integrator_path,
                                     .regularises = true,
                                     .studio = true,
-                                    .light_groups = true,
+                                    .light_groups = path_light_groups,
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
@@ -90,7 +95,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .omits = OMITS_ALL_CAUSTICS | OMITS_GLOSSY,
                                       .depth_probe = &integrator_direct,
                                       .studio = true,
-                                      .light_groups = true,
+                                      .light_groups = path_light_groups,
                                       .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */

@@ -21,8 +21,9 @@
 #include "photon/density/estimate_radius.h"
 #include "photon/density/media_estimate.h"
 #include "photon/emission/photon_trace.h"
+#include "render/photon_mapping/eye_requests.h"
+#include "render/photon_mapping/light_parts.h"
 #include "shaders/path.h"
-#include <stddef.h>
 
 /* Dimensions of sobol_draw beyond those of path.h: gather rays; points in media, first for sampling
    lights, then (plus EYE_VOLUME_SEEN) for phase function rays. */
@@ -40,14 +41,6 @@ enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
    (KD_FN_NOINLINE). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
-/* Buffers of deferred lookups. */
-typedef struct eye_requests {
-    eye_request *list;          /* NULL: lookups run inline */
-    eye_packet *packets;        /* used on devices only */
-    eye_request_counts *counts; /* counts of both; may exceed the capacity */
-    uint32_t capacity;          /* capacity of each */
-} eye_requests;
-
 typedef struct photon_view {
     photon_map_view global, caustic, media;
     /* replace the photons of `media` if media store beams; otherwise node_count is 0 */
@@ -55,10 +48,11 @@ typedef struct photon_view {
     eye_requests later; /* deferred lookups: on devices, and on a CPU if photons are distributed
                            over ranks */
     tile_view tiles;
-    path_options path;     /* path.scatterings is ignored */
-    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MAX; 0: look up the
-                              global map directly */
-    float near;            /* gather rays shorter than this, in scene units, continue as paths */
+    path_options path;        /* path.scatterings is ignored */
+    uint32_t final_gather;    /* number of gather rays, at most FINAL_GATHER_MAX; 0: look up the
+                                 global map directly */
+    float near;               /* gather rays shorter than this, in scene units, continue as paths */
+    const light_parts *parts; /* host only, without final gather and media; NULL: none */
 } photon_view;
 
 /* State of a camera path. */
@@ -92,9 +86,11 @@ KD_FN_NOINLINE void eye_add_direct(const scene_view *world, const photon_view *p
     const path_options *options = &photons->path;
     const uint32_t medium = path->state.medium;
     uint32_t *rays = &path->result.rays;
-    eye_add(path, mis ? path_light(world, SCENE_TREE, options, at, wo, medium, random, rays)
-                      : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, medium,
-                                         random, rays));
+    const vec3 direct =
+        mis ? path_light(world, SCENE_TREE, options, at, wo, medium, random, rays)
+            : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, medium, random, rays);
+    eye_add(path, direct);
+    light_parts_sampled(photons->parts, at, wo, random, vec3_mul(path->state.throughput, direct));
 }
 
 /* Radiance towards `wo` by density estimation in one map. */
@@ -242,6 +238,13 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, l
     return hit;
 }
 
+/* Adds the emission of a triangle that the path's ray has met, or of the sky (KD_NONE). */
+KD_FN void eye_add_found(const photon_view *photons, eye_path *path, uint32_t triangle,
+                         vec3 radiance) {
+    path->result.radiance = vec3_add(path->result.radiance, radiance);
+    light_parts_found(photons->parts, triangle, radiance);
+}
+
 /* Advances to the next surface; returns false if the ray leaves the scene or the path has reached
    its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
 KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
@@ -251,15 +254,13 @@ KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons
     const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
-            path->result.radiance =
-                vec3_add(path->result.radiance, path_sky_seen(world, &path->state, path->depth));
+            eye_add_found(photons, path, KD_NONE, path_sky_seen(world, &path->state, path->depth));
         return false;
     }
     *at = path_surface(world, &path->state, hit, path->key);
     *travelled += hit.t; /* ray directions are unit vectors */
     if (path->emission)
-        path->result.radiance =
-            vec3_add(path->result.radiance, path_emission(world, &path->state, at));
+        eye_add_found(photons, path, hit.triangle, path_emission(world, &path->state, at));
     return true;
 }
 
@@ -343,63 +344,17 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, looku
     path->result.radiance = vec3_along(path->result.radiance, 1 / (float)rays, sum);
 }
 
-#ifdef __CUDACC__
-/* Copies `layers`, the largest member, for principled surfaces only; it is not initialised for
-   others. */
-__device__ inline void eye_request_place(eye_request *made, const surface *at) {
-    void *to = &made->at;
-    const void *from = at;
-    memcpy(__builtin_assume_aligned(to, 4), __builtin_assume_aligned(from, 4),
-           offsetof(surface, layers));
-    if (at->kind == MATERIAL_PRINCIPLED) made->at.layers = at->layers;
-}
-
-/* Appends a request and links it behind `last`, the path's previous one (KD_NONE: none). The
-   threads of a warp that are active share one packet. Returns the index of the request, which is at
-   or beyond the capacity if the buffer is full; the counters then say how much is needed. */
-__device__ inline uint32_t eye_request_append(const eye_requests *later, const surface *at, vec3 wo,
-                                              vec3 throughput, uint32_t last) {
-#ifdef __CUDA_ARCH__
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t place = 0;
-    if (lane == leader) {
-        const eye_packet packet = {atomicAdd(&later->counts->requests, (uint32_t)__popc(lanes)),
-                                   (uint32_t)__popc(lanes)};
-        const uint32_t number = atomicAdd(&later->counts->packets, 1u);
-        if (number < later->capacity) later->packets[number] = packet;
-        place = packet.first;
-    }
-    place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
-    if (place >= later->capacity) return place;
-    eye_request *made = later->list + place;
-    eye_request_place(made, at);
-    made->wo = wo;
-    made->throughput = throughput;
-    made->next = KD_NONE;
-    if (last < later->capacity) later->list[last].next = place;
-    return place;
-#else
-    (void)later, (void)at, (void)wo, (void)throughput;
-    return last;
-#endif
-}
-#endif
-
+/* Radiance of a map at a surface that the camera sees. */
+KD_FN vec3 eye_look_up(const eye_path *path, const photon_view *photons, const photon_map_view *map,
+                       const surface *at, vec3 wo) {
 #ifndef __CUDA_ARCH__
-/* Appends a request on a CPU. Requests of a path are adjacent, so they are not linked. Not
-   thread-safe. */
-static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
-                            vec3 throughput) {
-    const uint32_t place = later->counts->requests++;
-    if (place >= later->capacity) return;
-    eye_request *made = later->list + place;
-    made->at = *at;
-    made->wo = wo;
-    made->throughput = throughput;
-    made->next = KD_NONE;
-}
+    if (photons->parts)
+        return light_parts_look_up(photons->parts, map, &photons->tiles, at, wo,
+                                   path->state.throughput);
 #endif
+    (void)path;
+    return photon_map_radiance(map, &photons->tiles, at, wo);
+}
 
 /* Adds the map lookups at a surface that the camera sees, or records them for later. */
 KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode mode,
@@ -419,9 +374,9 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode 
     }
 #endif
     if (mode == LOOKUP_DEFERRED) return;
-    vec3 sum = photon_map_radiance(&photons->caustic, &photons->tiles, at, wo);
+    vec3 sum = eye_look_up(path, photons, &photons->caustic, at, wo);
     if (!photons->final_gather)
-        sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->tiles, at, wo));
+        sum = vec3_add(sum, eye_look_up(path, photons, &photons->global, at, wo));
     path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
 }
 

@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
+#include "render/frame/light_groups.h"
 #include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/kept_maps.h"
@@ -320,6 +321,8 @@ static void photon_samples(const frame *frame, const pixel_request *request, uin
     view.caustic = photon_map_followed(&state->view.caustic, &last[PHOTON_LIST_CAUSTIC]);
     view.media = photon_map_followed(&state->view.media, &last[PHOTON_LIST_MEDIA]);
     for (uint32_t i = 0; i < count; ++i) {
+        const light_parts parts = photon_light_parts(frame, request[i].x, request[i].y);
+        view.parts = parts.groups ? &parts : NULL;
         const rng_key key = pixel_key(&pixels, request[i].x, request[i].y, request[i].sample);
         const ray ray = pixel_ray(&pixels, request[i].x, request[i].y, key);
         const path_result result = photon_eye_radiance(frame->scene, &view, ray, key);
@@ -352,6 +355,16 @@ static kd_status photon_launch(const frame *frame, const struct sample_range *ra
     return photon_cuda_take(&state->device_photons, frame, &state->view, range);
 }
 
+bool photon_light_groups(const kd_render_options *options, const scene_view *scene) {
+    return options->final_gather == 0 && scene->medium_count == 0 &&
+           scene->light_count <= UINT16_MAX + 1u;
+}
+
+light_parts photon_light_parts(const frame *frame, int32_t x, int32_t y) {
+    const bool opened = frame->groups && frame->groups->sums;
+    return (light_parts){opened ? frame->groups : NULL, frame->scene, x, y};
+}
+
 uint32_t photon_all_maps(const kd_render_options *options) {
     (void)options;
     return MAPS_ALL;
@@ -374,5 +387,6 @@ const integrator integrator_photon = {.name = "photon",
                                       .identify = photon_identify,
                                       .show_light = photon_show_light,
                                       .maps = photon_all_maps,
+                                      .light_groups = photon_light_groups,
                                       .batches_max = photon_batches_max,
                                       .counts_samples = photon_counts_samples};

@@ -26,6 +26,12 @@ void photon_limit_time(photon_options *options, const frame *frame, bool first);
 /* Returns the set of maps that a rendering builds (integrator.maps): all of them. */
 uint32_t photon_all_maps(const kd_render_options *options);
 
+/* integrator.light_groups: with final gather, precomputed irradiance has no parts; photons carry 16
+   bits of their light. */
+bool photon_light_groups(const kd_render_options *options, const scene_view *scene);
+/* Parts of a pixel's samples; `groups` is NULL if the frame has no films of light groups. */
+light_parts photon_light_parts(const frame *frame, int32_t x, int32_t y);
+
 /* Counts of a set of maps for the statistics, on the host or on a device. */
 typedef struct photon_figures {
     uint64_t emitted, rays, stored, caustics, volume_photons, hash;

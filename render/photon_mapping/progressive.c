@@ -366,11 +366,19 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
 
 static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    const pixel_view view = integrator_view(frame);
-    const rng_key key = pixel_key(&view, x, y, sample);
-    const ray ray = pixel_ray(&view, x, y, key);
-    const path_result result = photon_eye_radiance(frame->scene, &state->view, ray, key);
-    return pixel_of(&view, &ray, &result.first, result.radiance, result.rays);
+    const pixel_view pixels = integrator_view(frame);
+    const rng_key key = pixel_key(&pixels, x, y, sample);
+    const ray ray = pixel_ray(&pixels, x, y, key);
+    const light_parts parts = photon_light_parts(frame, x, y);
+    const photon_view *view = &state->view;
+    photon_view divided;
+    if (parts.groups) {
+        divided = *view;
+        divided.parts = &parts;
+        view = &divided;
+    }
+    const path_result result = photon_eye_radiance(frame->scene, view, ray, key);
+    return pixel_of(&pixels, &ray, &result.first, result.radiance, result.rays);
 }
 
 static kd_status sppm_take_distributed(frame *frame, film *film, const distributed_range *range,
@@ -402,4 +410,5 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .device_distributed = true,
                                     .show_light = progressive_show_light,
                                     .maps = photon_all_maps,
+                                    .light_groups = photon_light_groups,
                                     .batches_max = progressive_batches_max};

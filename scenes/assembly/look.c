@@ -7,10 +7,10 @@
 #include "scenes/assembly/look.h"
 #include "accel/rays/batch.h"
 #include "core/memory.h"
-#include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/render_options.h"
+#include "scenes/sky/clear_sky.h"
 
 enum { RINGS = LOOK_RINGS, LOOK_WIDTH = 512, SUN_WIDTH = 1024 };
 
@@ -189,9 +189,9 @@ static kd_status make_studio(surroundings *out, const camera *view) {
 
 /* `sun`: in the axes of the light. */
 static kd_status make_sky(surroundings *out, vec3 sun) {
-    const clear_sky sky = {sun, 3, true, vec3_all(0.2f)};
+    const clear_sky sky = {sun, 3, true, false, vec3_all(0.2f)};
     clear_sky_model model;
-    clear_sky_open(&model, &sky);
+    KD_TRY(clear_sky_open(&model, &sky)); /* allocates nothing */
     KD_TRY(open_surroundings(out, SUN_WIDTH));
     double disc = 0, sky_sum = 0, sun_sum = 0;
     out->sun = sun;

@@ -1,6 +1,7 @@
-/* Sampling tables for a latitude-longitude environment map.
+/* Sampling tables for a latitude-longitude environment map; equal-area maps, converted to it.
    Source: Pharr, Jakob, Humphreys, Physically Based Rendering, "Sampling light sources: infinite
-     area lights": a marginal distribution over rows, a conditional distribution within each row.
+     area lights": a marginal distribution over rows, a conditional distribution within each row;
+     Clarberg 2008, "Fast equal-area mapping of the (hemi)sphere using SIMD".
    Idea: one table entry per texel. Its weight is the integral of the bilinearly filtered image over
      the texel's solid angle, so that the weight is zero only where the image is black. Along x the
      filter weights are 1/8, 3/4, 1/8 (x wraps around); along y they are the same, but with each
@@ -9,6 +10,8 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene_parts.h"
+
+static const double pi = 3.14159265358979323846;
 
 typedef struct sky_tables {
     const texture_view *image;
@@ -28,7 +31,7 @@ static row_mix row_mix_at(int32_t y, int32_t height) {
     double above = 0, middle = 0, below = 0;
     for (int i = 0; i < STEPS; ++i) {
         const double t = (i + 0.5) / STEPS;
-        const double sine = sin(3.14159265358979323846 * (y + t) / height);
+        const double sine = sin(pi * (y + t) / height);
         above += sine * fmax(0.5 - t, 0);
         middle += sine * (1 - fabs(t - 0.5));
         below += sine * fmax(t - 0.5, 0);
@@ -87,7 +90,7 @@ static void weigh_rows(void *context, int64_t begin, int64_t end, int thread) {
 
 /* The fraction of the sphere that row y covers: half the integral of sin(theta). */
 static double row_share(int32_t y, int32_t height) {
-    const double step = 3.14159265358979323846 / height;
+    const double step = pi / height;
     return 0.5 * (cos(y * step) - cos((y + 1) * step));
 }
 
@@ -160,5 +163,80 @@ kd_status scene_add_default_sky(scene *scene) {
     KD_TRY(
         texture_store_adopt(&scene->textures, floats, WIDTH, HEIGHT, &scene->environment.texture));
     KD_TRY(texture_store_load(&scene->textures));
+    return KD_OK;
+}
+
+/* --- equal-area pictures ---------------------------------------------------------------------- */
+
+/* Maps a direction to the square, 0 to 1 from its top left. */
+static void square_place(double place[2], const double direction[3]) {
+    const double px = direction[0], py = -direction[2],
+                 pz = direction[1]; /* z points to the square's centre */
+    const double x = fabs(px), y = fabs(py), radius = sqrt(fmax(0, 1 - fabs(pz)));
+    double share = x > 0 || y > 0 ? atan2(fmin(x, y), fmax(x, y)) * 2 / pi : 0;
+    if (x < y) share = 1 - share;
+    double v = share * radius, u = radius - v;
+    if (pz < 0) {
+        const double swapped = u;
+        u = 1 - v;
+        v = 1 - swapped;
+    }
+    place[0] = (copysign(u, px) + 1) / 2;
+    place[1] = (copysign(v, py) + 1) / 2;
+}
+
+static double square_texel(const float *square, int32_t side, int32_t x, int32_t y, int c) {
+    x = x < 0 ? 0 : x >= side ? side - 1 : x;
+    y = y < 0 ? 0 : y >= side ? side - 1 : y;
+    return (double)square[3 * ((int64_t)y * side + x) + c];
+}
+
+static void square_radiance(double rgb[3], const float *square, int32_t side,
+                            const double place[2]) {
+    const double x = place[0] * side - 0.5, y = place[1] * side - 0.5;
+    const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
+    const double s = x - left, t = y - top;
+    for (int c = 0; c < 3; ++c)
+        rgb[c] = (1 - t) * ((1 - s) * square_texel(square, side, left, top, c) +
+                            s * square_texel(square, side, left + 1, top, c)) +
+                 t * ((1 - s) * square_texel(square, side, left, top + 1, c) +
+                      s * square_texel(square, side, left + 1, top + 1, c));
+}
+
+typedef struct square_work {
+    const float *square;
+    float *floats;
+    int32_t side;
+} square_work;
+
+static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
+    enum { POINTS = 4 }; /* samples per texel along each axis */
+    const square_work *work = (const square_work *)context;
+    const int32_t height = work->side, width = 2 * height;
+    (void)thread;
+    for (int64_t y = begin; y < end; ++y)
+        for (int64_t x = 0; x < width; ++x) {
+            double sum[3] = {0, 0, 0};
+            for (int i = 0; i < POINTS * POINTS; ++i) {
+                const double phi =
+                    (((double)x + (i % POINTS + 0.5) / POINTS) / width - 0.5) * 2 * pi;
+                const double theta = ((double)y + (i / POINTS + 0.5) / POINTS) / height * pi;
+                const double direction[3] = {sin(theta) * sin(phi), cos(theta),
+                                             -sin(theta) * cos(phi)};
+                double place[2], rgb[3];
+                square_place(place, direction);
+                square_radiance(rgb, work->square, work->side, place);
+                for (int c = 0; c < 3; ++c) sum[c] += rgb[c];
+            }
+            for (int c = 0; c < 3; ++c)
+                work->floats[3 * (y * width + x) + c] = (float)(sum[c] / (POINTS * POINTS));
+        }
+}
+
+kd_status equal_area_to_latlong(float **floats, const float *square, int32_t side) {
+    square_work work = {square, NULL, side};
+    KD_TRY(KD_RESERVE(work.floats, 6 * (uint64_t)side * (uint64_t)side));
+    parallel_for(side, 4, square_rows, &work);
+    *floats = work.floats;
     return KD_OK;
 }

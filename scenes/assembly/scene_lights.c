@@ -5,9 +5,9 @@
 
 #include "core/memory.h"
 #include "core/status.h"
-#include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene_light_tree.h"
 #include "scenes/assembly/scene_parts.h"
+#include "scenes/sky/clear_sky.h"
 
 static const double pi = 3.14159265358979323846;
 

@@ -223,6 +223,10 @@ kd_status scene_add_default_sky(scene *scene);
 /* Computes the tables of an image that is not among the textures. The caller frees both. */
 kd_status sky_tables_make(float **row_cdf, float **column_cdf, const texture_view *image,
                           vec3 *mean);
+/* Resamples an equal-area octahedral square of side x side texels (Clarberg 2008; orientation as
+   in pbrt: the centre is +y, the corners -y, right +x, bottom -z) to a latitude-longitude image of
+   2 side x side texels. The caller frees *floats by memory_free. */
+kd_status equal_area_to_latlong(float **floats, const float *square, int32_t side);
 /* scene_fit.c: moves the camera along the unit direction `back` so that the vertices fill 80 % of
    the width or height of the picture; `aspect`: width over height. */
 void scene_fit_camera(const scene *scene, vec3 back, float aspect, camera *view);

@@ -159,8 +159,8 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to,
                "A light of kind `area`, a parallelogram:", describe_light_keys[DESCRIBED_AREA]);
     list_table(&to, "`environment`:", describe_environment_keys);
-    list_table(&to, "`sky` of an environment (Preetham's, by the position of the sun):",
-               describe_sky_keys);
+    list_table(&to,
+               "`sky` of an environment (clear, by the position of the sun):", describe_sky_keys);
     static render_keys options; /* static, because it is too large for a small stack */
     render_keys_fill(&options);
     list_table(&to, "`render` (the options of `kandela render`, and of kandela.render in Python):",
@@ -184,6 +184,7 @@ static kd_status read_sky(describe_reader *reader, const json_place *at, const c
     to->turbidity = words.turbidity;
     to->disc = words.disc;
     to->ground = words.ground;
+    to->atmosphere = words.model == 1;
     reader->draft->sky_is_clear = true;
     return KD_OK;
 }

@@ -448,6 +448,9 @@ const json_key describe_sky_keys[] = {
     {KEY("disc", JSON_BOOL, described_sky, disc), .initial = "true", .help = "include the sun"},
     {KEY("ground", JSON_COLOUR, described_sky, ground), UP_TO_1, .initial = "0.2",
      .help = "albedo of the ground"},
+    {KEY("model", JSON_CHOICE, described_sky, model), .choices = "preetham|atmosphere",
+     .initial = "\"preetham\"",
+     .help = "`atmosphere`: light scattered by air and aerosols; true colours at a low sun"},
     {.name = NULL}};
 
 /* Source: published complex indices of refraction n + ik (aluminium, chromium, copper, gold,

@@ -132,6 +132,7 @@ typedef struct described_sky {
     float turbidity;
     bool disc;
     vec3 ground;
+    int32_t model; /* 0: Preetham's, 1: atmosphere */
 } described_sky;
 
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],

@@ -13,8 +13,9 @@
 typedef struct clear_sky {
     vec3 sun; /* unit vector towards the sun, y > 0 */
     float turbidity;
-    bool disc;   /* include the sun's disc */
-    vec3 ground; /* albedo of the ground below the horizon */
+    bool disc;       /* include the sun's disc */
+    bool atmosphere; /* light scattered in the atmosphere, instead of Preetham's model */
+    vec3 ground;     /* albedo of the ground below the horizon */
 } clear_sky;
 
 /* A run of triangles in object space that is instanced by placements. */

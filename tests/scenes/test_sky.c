@@ -4,9 +4,9 @@
 #include "core/image/image.h"
 #include "core/math/photometry.h"
 #include "core/memory.h"
-#include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_parts.h"
+#include "scenes/sky/clear_sky.h"
 #include "tests/scenes/files.h"
 #include <math.h>
 
@@ -116,7 +116,7 @@ static void test_zenith_matches_paper(void **state) {
     (void)state;
     clear_sky_model model;
     const clear_sky sky = sky_of(45, 3);
-    clear_sky_open(&model, &sky);
+    assert_int_equal(clear_sky_open(&model, &sky), KD_OK);
     const double meant = 1000 * (7.1649 * tan(0.41944444 * pi / 2) + 1.7727);
     assert_true(fabs(sky_luminance(&model, 0, 1, 0) / meant - 1) < 2e-3);
     const double direction[3] = {0, 1, 0};
@@ -132,8 +132,8 @@ static void test_sky_illuminance_is_realistic(void **state) {
     (void)state;
     clear_sky_model high, low;
     const clear_sky noon = sky_of(65, 2.5f), evening = sky_of(6, 2.5f);
-    clear_sky_open(&high, &noon);
-    clear_sky_open(&low, &evening);
+    assert_int_equal(clear_sky_open(&high, &noon), KD_OK);
+    assert_int_equal(clear_sky_open(&low, &evening), KD_OK);
     assert_true(luminance(high.sun_irradiance) > 85e3 && luminance(high.sun_irradiance) < 115e3);
     assert_true(luminance(low.sun_irradiance) < 0.45 * luminance(high.sun_irradiance));
     assert_true(luminance(low.sun_irradiance) > 0.08 * luminance(high.sun_irradiance));
@@ -153,10 +153,81 @@ static void test_illuminance_at_the_zenith(void **state) {
     for (int i = 0; i < 3; ++i) {
         clear_sky_model model;
         const clear_sky sky = sky_of(90, 2 + (float)i);
-        clear_sky_open(&model, &sky);
+        assert_int_equal(clear_sky_open(&model, &sky), KD_OK);
         const double sun = luminance(model.sun_irradiance);
         if (!(sun > 80e3 && sun < 130e3)) fail_msg("%g lx of the sun alone", sun);
     }
+}
+
+/* --- the atmosphere --------------------------------------------------------------------------- */
+
+static double atmosphere_luminance(const clear_sky_model *sky, double degrees, double turn,
+                                   double *redness) {
+    const double up = degrees * pi / 180;
+    const double direction[3] = {cos(up) * sin(turn), sin(up), -cos(up) * cos(turn)};
+    double rgb[3];
+    clear_sky_radiance(rgb, sky, direction);
+    if (redness) *redness = rgb[0] / rgb[2];
+    return luminance(rgb);
+}
+
+static clear_sky_model atmosphere_of(double degrees, float turbidity, float ground) {
+    clear_sky_model model;
+    clear_sky sky = sky_of(degrees, turbidity);
+    sky.atmosphere = true;
+    sky.ground = vec3_all(ground);
+    assert_int_equal(clear_sky_open(&model, &sky), KD_OK);
+    return model;
+}
+
+/* Light of the sky on the ground, relative to that of the sun above the atmosphere. The expected
+   values are by an independent Monte Carlo program, for light of 560 nm; the luminance has about
+   the same. What is not scattered towards the ground leaves or is absorbed, so sky and sun together
+   have less than the sun above. */
+static void test_atmosphere_matches_monte_carlo(void **state) {
+    (void)state;
+    static const struct {
+        double degrees, expected;
+        float turbidity;
+    } cases[] = {{30, 0.196, 2}, {60, 0.208, 3}, {30, 0.419, 6}};
+    for (int i = 0; i < 3; ++i) {
+        clear_sky_model sky = atmosphere_of(cases[i].degrees, cases[i].turbidity, 0.2f);
+        const double above = 128000 * sky.sun[1], diffuse = sky_illuminance(&sky) / above;
+        if (!(fabs(diffuse / cases[i].expected - 1) < 0.05))
+            fail_msg("%g of the sunlight, expected %g", diffuse, cases[i].expected);
+        assert_true(diffuse + luminance(sky.sun_irradiance) / 128000 < 0.95);
+        clear_sky_close(&sky);
+    }
+}
+
+/* The sky is symmetric about the vertical plane of the sun, and without steps; a low sun is red,
+   and the zenith above it blue. Haze dims the sun and brightens the sky, and a bright ground the
+   sky. */
+static void test_atmosphere_has_the_properties_of_skies(void **state) {
+    (void)state;
+    double red_sun, red_horizon, red_zenith;
+    clear_sky_model low = atmosphere_of(1, 3, 0.2f);
+    red_sun = low.sun_irradiance[0] / low.sun_irradiance[2];
+    atmosphere_luminance(&low, 1.5, 0.05, &red_horizon);
+    atmosphere_luminance(&low, 90, 0, &red_zenith);
+    if (!(red_sun > 5 && red_horizon > 1.5 && red_zenith < 0.7))
+        fail_msg("red to blue: sun %g, horizon %g, zenith %g", red_sun, red_horizon, red_zenith);
+    for (int i = 1; i < 90; ++i) {
+        const double here = atmosphere_luminance(&low, i, i * 0.03, NULL);
+        const double there = atmosphere_luminance(&low, i, -i * 0.03, NULL);
+        const double next = atmosphere_luminance(&low, i + 0.01, i * 0.03, NULL);
+        assert_true(here > 0 && fabs(here - there) <= 1e-6 * here &&
+                    fabs(next - here) < 0.02 * here);
+    }
+    clear_sky_close(&low);
+    clear_sky_model snow = atmosphere_of(30, 6, 0.9f), haze = atmosphere_of(30, 6, 0.2f);
+    clear_sky_model clear = atmosphere_of(30, 2, 0.2f);
+    assert_true(sky_illuminance(&haze) > 1.2 * sky_illuminance(&clear));
+    assert_true(luminance(haze.sun_irradiance) < 0.8 * luminance(clear.sun_irradiance));
+    assert_true(sky_illuminance(&snow) > 1.1 * sky_illuminance(&haze));
+    clear_sky_close(&haze);
+    clear_sky_close(&clear);
+    clear_sky_close(&snow);
 }
 
 /* The sun's disc in the picture darkens towards its limb, in blue more than in red: texels that it
@@ -229,7 +300,7 @@ static void test_sun_energy_is_preserved(void **state) {
         char text[96];
         clear_sky_model sky;
         double with_sun[3], without_sun[3];
-        clear_sky_open(&sky, &skies[i]);
+        assert_int_equal(clear_sky_open(&sky, &skies[i]), KD_OK);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
         scene *made = open_sky(text);
         scene_view view = scene_get_view(made);
@@ -259,6 +330,7 @@ static void test_invalid_skies_are_rejected(void **state) {
          "wide.hdr: found 2 x 1 texels, expected a square"},
         {"\"sky\": {\"sun\": [0, -1, 0]}", "environment.sky: the sun must be above the horizon"},
         {"\"sky\": {\"turbidity\": 20}", "environment.sky.turbidity"},
+        {"\"sky\": {\"model\": \"blue\"}", "environment.sky.model"},
         {"\"sky\": {}, \"image\": \"a.hdr\"", "exactly one of `image` and `sky`"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char text[512];
@@ -327,6 +399,8 @@ int main(void) {
         cmocka_unit_test(test_zenith_matches_paper),
         cmocka_unit_test(test_sky_illuminance_is_realistic),
         cmocka_unit_test(test_illuminance_at_the_zenith),
+        cmocka_unit_test(test_atmosphere_matches_monte_carlo),
+        cmocka_unit_test(test_atmosphere_has_the_properties_of_skies),
         cmocka_unit_test(test_sun_darkens_towards_its_limb),
         cmocka_unit_test(test_sun_energy_is_preserved),
         cmocka_unit_test(test_invalid_skies_are_rejected),

@@ -1,11 +1,14 @@
 """usage: serve_light.py PROGRAM SCENE [DEVICE]
 
-What the live view answers about photons, light paths, and trees (test_serve.sh).
+What the live view answers about photons, light paths, trees, and scaled lights (test_serve.sh). FAIL_LIBRARY in the
+environment names fail_allocation.c as a library.
 """
 
 import json
 import math
+import os
 import struct
+import subprocess
 import sys
 
 from serve_session import SMALL, Session, check_same
@@ -134,7 +137,7 @@ def write_scene():
 
 
 def check_light_groups(session):
-    """The scales of two lamps act on a picture of `path` and `direct` at once, and undone they leave no trace."""
+    """The scales of two lamps act on a picture at once, and undone they leave no trace."""
     lights = [light["name"] for light in session.state()["lights"]]
     assert lights == ["warm", "cold"], lights
 
@@ -146,22 +149,57 @@ def check_light_groups(session):
         assert state["generation"] == before["generation"] and state["status"] == "done", "no new rendering"
         return session.picture()[3]
 
-    for method, eye in (("path", []), ("direct", ["--eye", "0,1.2,4"])):
-        if method == "direct":
-            session.post("/api/settings", {"integrator": method})
+    moved = ["--eye", "0,1.2,4"]
+    few = {"photons": 2000, "passes": 2}
+    for method, settings, options in (
+        ("path", {}, []),
+        ("direct", {}, moved),
+        ("photon", few, [*moved, *OPTIONS]),
+        ("photon", {"estimator": "adaptive"}, [*moved, *OPTIONS, "--estimator", "adaptive"]),
+        ("sppm", {"estimator": "nearest"}, [*moved, "--photons", "2000", "--passes", "2"]),
+    ):
+        if method != "path":
+            session.post("/api/settings", {"integrator": method, **settings})
         assert session.state()["light_groups"] == "sum"
-        whole = check_same(session, "--integrator", method, *eye, scene="lamps.json")
+        whole = check_same(session, *options, "--integrator", method, scene="lamps.json")
         warm, cold, both, double = scaled(1, 0), scaled(0, 1), scaled(1, 1), scaled(2, 0.5)
         assert both == whole and max(warm[0::3]) > max(warm[2::3]) and max(cold[0::3]) < max(cold[2::3])
         for one, other, all_, sum_ in zip(warm, cold, whole, double):
             assert math.isclose(one + other, all_, rel_tol=2e-3, abs_tol=1e-6) and math.isclose(2 * one + 0.5 * other, sum_, rel_tol=2e-3, abs_tol=1e-6)
         pixel = json.loads(session.get("/api/pixel?x=24&y=26"))["value"]
         assert math.isclose(pixel[0], double[3 * (26 * 48 + 24)], rel_tol=1e-3), "all answers are of the scaled picture"
+        if "global" in maps_of(session):
+            check_light_paths(session, "global")
+            doubled = sum(row[1][0] for row in rows_of(session, "global")[0])
+            scaled(1, 0.5)
+            assert sum(row[1][0] for row in rows_of(session, "global")[0]) < 0.7 * doubled
+            scaled(2, 0.5)
         state = session.post("/api/camera", {"eye": [0, 1.2, 4]})
         assert [light["scale"] for light in state["lights"]] == [2, 0.5] and session.picture()[3] != whole
         scaled(1, 1)
-    session.post("/api/settings", {"clamp": 1})
+    session.post("/api/settings", {"integrator": "photon", "final_gather": 4})
+    assert session.state()["light_groups"] == "rendering", "precomputed irradiance has no parts"
+    session.post("/api/settings", {"integrator": "path", "clamp": 1})
     assert session.state()["light_groups"] == "rendering", "clamping is not linear"
+
+
+def check_lack_of_memory(library):
+    """Without memory for the films of two lamps, the picture begins anew with scaled lamps, and the log and the page say so."""
+    bytes_ = 48 * 32 * 2 * 3 * 8
+    environment = {**os.environ, "LD_PRELOAD": library, "FAIL_BYTES": str(bytes_)}
+    session = Session("serve", "lamps.json", *SMALL, "--integrator", "path", stderr=subprocess.PIPE, env=environment)
+    try:
+        whole = session.wait(lambda state: state["status"] == "done") and session.picture()[3]
+        for scale in (0.5, 0.25):
+            state = session.post("/api/lights", [{"name": "warm", "scale": scale}, {"name": "cold", "scale": scale}])
+            assert state["light_groups"] == "rendering" and state["light_groups_lack_memory"], state
+            for one, all_ in zip(session.picture()[3], whole):
+                assert math.isclose(one, scale * all_, rel_tol=2e-3, abs_tol=1e-6), (one, all_)
+        assert session.end() == 0
+        said = session.program.stderr.read()
+        assert said.count("no memory for a picture of each light") == 1 and f"{bytes_} bytes" in said, said
+    finally:
+        session.program.kill()
 
 
 def maps_of(session):
@@ -179,6 +217,8 @@ def main():
         assert session.end() == 0
     finally:
         session.program.kill()
+    if os.environ.get("FAIL_LIBRARY"):
+        check_lack_of_memory(os.environ["FAIL_LIBRARY"])
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
     session = Session("serve", "foggy.json", *SMALL, *OPTIONS, "--device", device)
     try:

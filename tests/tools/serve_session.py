@@ -18,8 +18,8 @@ PATIENCE = 120  # seconds, for slow machines
 class Session:
     """A running program with a live view."""
 
-    def __init__(self, *arguments):
-        self.program = subprocess.Popen([PROGRAM, *arguments, "--serve=0", "--quiet"], stdout=subprocess.PIPE, text=True)
+    def __init__(self, *arguments, **process):
+        self.program = subprocess.Popen([PROGRAM, *arguments, "--serve=0", *([] if "stderr" in process else ["--quiet"])], stdout=subprocess.PIPE, text=True, **process)
         line = self.program.stdout.readline()
         found = re.match(r"live view: http://127\.0\.0\.1:(\d+)/\?token=(\w{32}) \(viewers: http.*token=(\w{32})\)$", line)
         assert found, line

@@ -32,5 +32,10 @@ fi
 export KANDELA_OIDN="$(dirname "$program")/../tests/fake_denoiser.so"
 set -m # without job control a script's children ignore SIGINT
 expect_exit 0 python3 "$source_folder/tests/tools/serve_client.py" "$program" box.obj
+# a sanitizer has an allocator of its own
+if grep -q '^KD_SANITIZE:STRING=$' "$(dirname "$program")/../CMakeCache.txt"; then
+    cc -O1 -shared -fPIC -o fail.so "$source_folder/tests/tools/fail_allocation.c" -ldl || exit 1
+    export FAIL_LIBRARY=$PWD/fail.so
+fi
 expect_exit 0 python3 "$source_folder/tests/tools/serve_light.py" "$program" box.obj
 expect_done

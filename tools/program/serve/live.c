@@ -222,16 +222,18 @@ static kd_status scale_lights(live_session *live, const live_lights *to) {
 static bool makes_sums(live_session *live, const render_keeping *keeping) {
     const scene_view view = scene_get_view(live->scene);
     kd_render_options options = live->options;
-    if (!live->scales || live->lights.count == 0 || live->lights.count > LIGHT_GROUPS_MAX ||
-        live->request.max_memory > 0 || keeping->resume || scene_moves(live->scene) ||
-        options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL || catcher_exists(&view) ||
-        view.environment.sun_count > 0)
+    if (!live->scales || live->lacks_films || live->lights.count == 0 ||
+        live->lights.count > LIGHT_GROUPS_MAX || live->request.max_memory > 0 || keeping->resume ||
+        scene_moves(live->scene) || options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL ||
+        catcher_exists(&view) || view.environment.sun_count > 0)
         return false;
     log_mute(true);
     render_resolve_integrator(&options, live->scene);
     log_mute(false);
     const integrator *method = integrator_find(options.integrator);
-    if (!method || !method->light_groups || render_is_on_devices(&options)) return false;
+    if (!method || !method->light_groups || !method->light_groups(&options, &view) ||
+        render_is_on_devices(&options))
+        return false;
     memory_free(live->group_of_light);
     live->group_of_light = NULL;
     if (KD_RESERVE(live->group_of_light, view.light_count) != KD_OK) {
@@ -313,6 +315,17 @@ static bool is_restarted(live_session *live) {
     return restarted;
 }
 
+/* After a lack of memory with films of light groups: the next picture is made without them. */
+static void give_up_sums(live_session *live) {
+    log_message(LOG_WARNING,
+                "no memory for a picture of each light: a change of a light begins the picture "
+                "anew (%s)",
+                kd_last_error());
+    pthread_mutex_lock(&live->lock);
+    live->lacks_films = true;
+    pthread_mutex_unlock(&live->lock);
+}
+
 /* Renders a picture. Sets *again if another one is to follow. */
 static kd_status render_one(live_session *live, render_result *out, render_keeping *keeping,
                             job_control *job, bool *again) {
@@ -332,8 +345,10 @@ static kd_status render_one(live_session *live, render_result *out, render_keepi
     if (status == KD_OK && !superseded)
         status = render_run_kept(out, live->scene, &options, keeping, job);
     log_mute(false);
+    const bool lacks_films = status == KD_ERROR_MEMORY && live->sums;
+    if (lacks_films) give_up_sums(live);
     if (live->request.interrupted()) return superseded ? KD_INTERRUPTED : status;
-    if (superseded || live_drops(live)) {
+    if (superseded || lacks_films || live_drops(live)) {
         if (!superseded && (status == KD_OK || status == KD_INTERRUPTED)) render_close(out);
         status_clear();
         *again = true;

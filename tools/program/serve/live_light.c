@@ -13,6 +13,14 @@
 /* Most light paths that a query traces, and paths of a piece of its work. */
 enum { TRACED_MAX = 1 << 22, TRACED_PROBE = 256, PIECE = 1 << 10 };
 
+/* Returns the power, as the owner has scaled its light. */
+static vec3 scaled_power(const live_session *live, uint32_t light, vec3 power) {
+    const uint32_t group = live->sums ? light_groups_find(&live->films, light) : 0;
+    return live->sums && group < live->films.count
+               ? vec3_scale(power, (float)live->films.scales[group])
+               : power;
+}
+
 /* --- photons of a pixel ----------------------------------------------------------------------- */
 
 static void add_photon(cJSON *list, const live_session *live, const scene_view *scene,
@@ -20,7 +28,8 @@ static void add_photon(cJSON *list, const live_session *live, const scene_view *
     const uint32_t group = live_group_of(live, scene, one->light);
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToObject(object, "position", live_position_json(scene, one->position));
-    cJSON_AddItemToObject(object, "power", live_vector_json(one->power));
+    cJSON_AddItemToObject(object, "power",
+                          live_vector_json(scaled_power(live, one->light, one->power)));
     cJSON_AddItemToObject(object, "direction", live_vector_json(one->direction));
     cJSON_AddNumberToObject(object, "bounce", one->bounce);
     cJSON_AddNumberToObject(object, "light", one->light);
@@ -90,6 +99,7 @@ typedef struct row_list {
     char *bytes;
     size_t stride;
     uint64_t count, capacity;
+    const live_session *live;
     const scene_view *scene;
     int map;
     bool paths;
@@ -102,23 +112,24 @@ static uint32_t mixed(uint32_t index) {
     return index ^ index >> 16;
 }
 
-static bool open_rows(row_list *out, const live_query *query, const scene_view *scene, int map,
-                      uint64_t capacity) {
+static bool open_rows(row_list *out, const live_query *query, const live_session *live,
+                      const scene_view *scene, int map, uint64_t capacity) {
     const size_t stride = sizeof(sent_photon) + (map == LIVE_MAP_BEAMS ? 3 * sizeof(float) : 0) +
                           (query->paths ? sizeof(uint32_t) : 0);
     char *bytes = (char *)malloc(sizeof(sent_header) + capacity * stride);
-    *out = (row_list){bytes, stride, 0, capacity, scene, map, query->paths};
+    *out = (row_list){bytes, stride, 0, capacity, live, scene, map, query->paths};
     return bytes != NULL;
 }
 
 static void add_row(row_list *to, const photon *from) {
     sent_photon row;
     char *at = to->bytes + sizeof(sent_header) + to->count * to->stride;
+    const vec3 power = scaled_power(to->live, from->light, from->power);
     if (to->count == to->capacity) return;
     memset(&row, 0, sizeof row);
     live_world_position(row.position, to->scene, from->position);
     for (int i = 0; i < 3; ++i) {
-        row.power[i] = vec3_axis(from->power, i);
+        row.power[i] = vec3_axis(power, i);
         row.direction[i] = (int8_t)lrintf(127 * vec3_axis(from->direction, i));
     }
     row.bounce = from->bounce;
@@ -142,12 +153,12 @@ static void finish_rows(live_query *query, row_list *rows, uint64_t total) {
 }
 
 /* Photons of a map, chosen by a hash of their number. */
-static void send_stored(live_query *query, const scene_view *scene, const photon_map *map,
-                        int which) {
+static void send_stored(live_query *query, const live_session *live, const scene_view *scene,
+                        const photon_map *map, int which) {
     const uint64_t count = map->photons ? map->count : 0;
     const uint64_t step = (count + query->limit - 1) / query->limit;
     row_list rows;
-    if (open_rows(&rows, query, scene, which, count < query->limit ? count : query->limit))
+    if (open_rows(&rows, query, live, scene, which, count < query->limit ? count : query->limit))
         for (uint64_t i = 0; i < count; ++i)
             if (step <= 1 || mixed((uint32_t)i) % step == 0) add_row(&rows, map->photons + i);
     finish_rows(query, &rows, count);
@@ -211,7 +222,8 @@ static uint64_t step_for(const traced_paths *paths, uint64_t limit) {
     return step > (double)least ? (uint64_t)step : least;
 }
 
-static void send_traced(live_query *query, const traced_paths *paths, int map) {
+static void send_traced(live_query *query, const live_session *live, const traced_paths *paths,
+                        int map) {
     tracing work = {.paths = paths, .step = step_for(paths, query->limit)};
     work.chosen = (paths->count + work.step - 1) / work.step;
     const uint64_t piece_count = (work.chosen + PIECE - 1) / PIECE;
@@ -227,7 +239,7 @@ static void send_traced(live_query *query, const traced_paths *paths, int map) {
             failed |= work.pieces[p].failed;
         }
     }
-    failed = failed || !open_rows(&rows, query, paths->scene, map,
+    failed = failed || !open_rows(&rows, query, live, paths->scene, map,
                                   stored < query->limit ? stored : query->limit);
     for (uint64_t p = 0; work.pieces && p < piece_count; ++p) {
         for (uint64_t i = 0; !failed && i < work.pieces[p].count; ++i)
@@ -251,11 +263,11 @@ void live_query_photons(live_query *query, live_session *live, const render_mome
     traced_paths paths;
     if (map == LIVE_MAPS) return;
     if (map == LIVE_MAP_BEAMS || map == LIVE_MAP_VERTICES) {
-        if (open_paths(&paths, query, now->frame, map)) send_traced(query, &paths, map);
+        if (open_paths(&paths, query, now->frame, map)) send_traced(query, live, &paths, map);
         return;
     }
     const photon_maps *maps = live_host_maps(query, live, now);
-    if (maps) send_stored(query, now->frame->scene, live_map_in(maps, map), map);
+    if (maps) send_stored(query, live, now->frame->scene, live_map_in(maps, map), map);
 }
 
 /* --- light paths ---------------------------------------------------------------------------- */
@@ -292,7 +304,8 @@ static void add_path(path_list *to, const live_session *live, const scene_view *
         const traced_vertex *vertex = &from->vertices[i];
         sent_vertex *sent = to->vertices + to->vertex_count++;
         live_world_position(sent->position, scene, vertex->position);
-        for (int axis = 0; axis < 3; ++axis) sent->power[axis] = vec3_axis(vertex->power, axis);
+        const vec3 power = scaled_power(live, from->light, vertex->power);
+        for (int axis = 0; axis < 3; ++axis) sent->power[axis] = vec3_axis(power, axis);
         sent->kind = (uint8_t)vertex->kind;
         sent->stored = vertex->stored;
         sent->bounce = (uint16_t)vertex->bounce;
