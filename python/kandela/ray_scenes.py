@@ -843,8 +843,8 @@ def pinhole_rays(width: int, height: int, *, intrinsic: Any = None, extrinsic: A
     Examples
     --------
     >>> rays = pinhole_rays(3, 1, fov=90, eye=(0, -5, 0))
-    >>> rays.origins[0, 0].tolist(), rays.directions.round(3)[0, :, 0].tolist()
-    ([0.0, -5.0, 0.0], [-0.667, 0.0, 0.667])
+    >>> rays.origins[0, 0].tolist(), rays.directions.round(3)[0, ::2, 0].tolist()
+    ([0.0, -5.0, 0.0], [-0.667, 0.667])
     """
     width, height = whole(width, "width", 1), whole(height, "height", 1)
     if (fov is None) == (intrinsic is None):
