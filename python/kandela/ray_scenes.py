@@ -349,7 +349,8 @@ class RayScene:
         """Return the transforms of instances, applied to meshes relative to their centres."""
         m = self._transforms[begin:end].copy()
         centres = np.array([mesh.centre for mesh in self._meshes]).reshape(-1, 3)[self._numbers[begin:end, 0]]
-        m[:, :, 3] += (m[:, :, :3] * centres[:, None]).sum(2)
+        with np.errstate(invalid="ignore"):
+            m[:, :, 3] += (m[:, :, :3] * centres[:, None]).sum(2)
         return m
 
     def _middle(self) -> np.ndarray:
@@ -867,6 +868,8 @@ def pinhole_rays(width: int, height: int, *, intrinsic: Any = None, extrinsic: A
     k = np.asarray(intrinsic, np.float64)
     if k.shape != (3, 3):
         raise ValueError(f"`intrinsic` has the shape {k.shape}; expected (3, 3)")
+    if not abs(np.linalg.det(k)) > 0:
+        raise ValueError("`intrinsic` is not invertible")
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     return _posed(np.stack([x, y, np.ones_like(x)], -1) @ np.linalg.inv(k).T, pose)
 
