@@ -33,8 +33,10 @@ static double *sums_at(const light_groups *groups, int32_t x, int32_t y) {
 
 void light_groups_add(const light_groups *groups, int32_t x, int32_t y, uint32_t light,
                       vec3 radiance) {
-    if (light >= groups->light_count || !vec3_is_finite(radiance)) return;
-    const uint32_t group = groups->group_of_light[light];
+    if (light == KD_NONE || groups->light_count == 0 || !vec3_is_finite(radiance)) return;
+    /* the discs of a look belong to the environment, the last light of the scene */
+    const uint32_t last = groups->light_count - 1;
+    const uint32_t group = groups->group_of_light[light < last ? light : last];
     if (group >= groups->count) return;
     double *sum = sums_at(groups, x - groups->rendered->x0, y - groups->rendered->y0) + 3 * group;
     for (int c = 0; c < 3; ++c) sum[c] += (double)vec3_axis(radiance, c);
