@@ -24,11 +24,11 @@ kd_status light_groups_open(light_groups *groups, const film *film);
 void light_groups_close(light_groups *owned); /* frees films; `owned` may be zeroed */
 /* Returns the group of a light source (KD_NONE: no source), `count` for none. */
 static inline uint32_t light_groups_find(const light_groups *groups, uint32_t light) {
-    if (light == KD_NONE || groups->light_count == 0) return KD_NONE;
+    if (light == KD_NONE || groups->light_count == 0) return groups->count;
     /* the discs of a look belong to the environment, the last light of the scene */
     const uint32_t last = groups->light_count - 1;
     const uint32_t group = groups->group_of_light[light < last ? light : last];
-    return group < groups->count ? group : KD_NONE;
+    return group < groups->count ? group : groups->count;
 }
 /* Returns the light source that a ray finds at a triangle, or where it leaves the scene (KD_NONE).
  */
