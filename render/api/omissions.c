@@ -212,14 +212,12 @@ kd_status omissions_report(const scene_view *scene, const frame *frame) {
             integrator->name);
     const bool specular = (integrator->omits & OMITS_SPECULAR) != 0;
     const bool mirrors = specular && traits.mirrors, glass = specular && traits.glass;
-    const bool sky = (integrator->omits & OMITS_SKY) != 0 && scene->environment.light != KD_NONE;
-    if (mirrors || glass || sky)
+    if (mirrors || glass)
         log_message(LOG_WARNING,
-                    "integrator %s cannot show %s%s%s%s%s to the camera, only the light cast from "
-                    "there on other surfaces; use path or vcm",
-                    integrator->name, mirrors ? "mirror reflections" : "",
-                    mirrors && glass ? (sky ? ", " : " and ") : "", glass ? "smooth glass" : "",
-                    (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");
+                    "integrator %s shows only lights and the sky %s%s%s, not other surfaces; use "
+                    "path or vcm",
+                    integrator->name, mirrors ? "in mirrors" : "", mirrors && glass ? " and " : "",
+                    glass ? "through smooth glass" : "");
     return KD_OK;
 }
 
