@@ -24,7 +24,7 @@ void kd_triangles_options_default_sized(kd_triangles_options *options, size_t st
     memset(&filled, 0, sizeof filled);
     snprintf(filled.device, sizeof filled.device, "auto");
     snprintf(filled.builder, sizeof filled.builder, "auto");
-    filled.traversal_cost = defaults.traversal_cost;
+    filled.traversal_cost = 2; /* a build takes 0.8 of the time with 1.5, rays at most 1.03 */
     filled.intersect_cost = defaults.intersect_cost;
     filled.empty_factor = defaults.empty_factor;
     sized_give(options, struct_size, &filled, sizeof filled);

@@ -42,7 +42,7 @@ endfunction()
 # Functions of shared headers that these kernels call instead of inlining. The lists are chosen by
 # measurements with `bench frame`, because the size of the instruction cache matters
 # (core/math/platform.h). Files that are not listed here inline all of them.
-set_source_files_properties(render/integrators/whitted.cu render/integrators/instances.cu render/integrators/light.cu render/integrators/vcm.cu
+set_source_files_properties(render/integrators/whitted.cu render/integrators/instances.cu render/integrators/vcm.cu
   render/integrators/debug.cu render/photon_mapping/inline_lookup.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)
 set_source_files_properties(render/frame/path_waves.cu render/photon_mapping/eye_waves.cu

@@ -67,6 +67,9 @@ static void expect_numbers(char *out, size_t bytes, const option_row *row, const
     append(out, bytes, "%s", noun);
     if (is_bounded(row) && row->maximum < bound_omitted)
         append(out, bytes, " from %.9g to %.9g", row->minimum, row->maximum);
+    else if (row->kind == OPTION_UINT64)
+        append(out, bytes, " from %.9g to %" PRIu64, is_bounded(row) ? row->minimum : 0,
+               UINT64_MAX);
     else if (is_bounded(row))
         append(out, bytes, " of at least %.9g", row->minimum);
     if (row->automatic) append(out, bytes, ", or %s", row->automatic);

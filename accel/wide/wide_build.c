@@ -252,12 +252,12 @@ static uint32_t without_empty_ends(const wide_children *children, uint32_t node)
     return node;
 }
 
-static wide_part part_of_node(const wide_children *children, uint32_t node) {
+static wide_part part_of_node(const wide_children *children, uint32_t node, bool boxes) {
     wide_part made;
     memset(&made, 0, sizeof made);
     made.node = node;
     made.triangles = children->kinds[node];
-    made.box = children->boxes[node];
+    if (boxes) made.box = children->boxes[node];
     const tritree_node at = children->tree->nodes[node];
     if (made.triangles == WIDE_OPEN && tritree_is_leaf(at)) {
         made.first = tritree_first(at);
@@ -267,7 +267,7 @@ static wide_part part_of_node(const wide_children *children, uint32_t node) {
 }
 
 wide_part wide_part_of_all(const wide_children *children) {
-    return part_of_node(children, without_empty_ends(children, 0));
+    return part_of_node(children, without_empty_ends(children, 0), true);
 }
 
 /* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
@@ -295,7 +295,7 @@ static void list_row(wide_parts *out, const wide_children *children, const wide_
 
 /* Distributes `capacity` children over a subtree. Returns the index of its split. */
 static int open_children(wide_parts *out, const wide_children *children, uint32_t node,
-                         uint32_t capacity, bool top) {
+                         uint32_t capacity, bool top, bool boxes) {
     const int me = out->split_count++;
     node = without_empty_ends(children, node);
     const tritree_node at = children->tree->nodes[node];
@@ -305,13 +305,14 @@ static int open_children(wide_parts *out, const wide_children *children, uint32_
         tritree_is_leaf(at) || capacity == 1 || (!top && !(opened && capacity > opened));
     if (whole) {
         out->splits[me] = (wide_split){WIDE_PART, out->count, 0};
-        out->parts[out->count++] = part_of_node(children, node);
+        out->parts[out->count++] = part_of_node(children, node, boxes);
         return me;
     }
     const uint32_t share = (uint32_t)(split_choice >> 4 * (capacity - 1)) & 15;
     out->splits[me].axis = tritree_axis(at);
-    const int low = open_children(out, children, tritree_left(at), share, false);
-    const int high = open_children(out, children, tritree_left(at) + 1, capacity - share, false);
+    const uint32_t left = tritree_left(at);
+    const int low = open_children(out, children, left, share, false, boxes);
+    const int high = open_children(out, children, left + 1, capacity - share, false, boxes);
     out->splits[me].low = low;
     out->splits[me].high = high;
     return me;
@@ -323,7 +324,8 @@ void wide_parts_list(wide_parts *out, const wide_children *children, const wide_
     if (part->count)
         list_row(out, children, part, boxes);
     else
-        open_children(out, children, part->node, children->children, part->triangles == WIDE_OPEN);
+        open_children(out, children, part->node, children->children, part->triangles == WIDE_OPEN,
+                      boxes);
 }
 
 static int order_split(const wide_parts *parts, int at, int octant, uint8_t *order, int count) {

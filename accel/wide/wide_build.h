@@ -71,8 +71,7 @@ typedef struct wide_parts {
 
 /* Returns the part that is the whole tree, which must not be empty. */
 wide_part wide_part_of_all(const wide_children *children);
-/* Lists the children of the node that `part` becomes. boxes: computes the boxes of a large leaf's
-   parts. */
+/* Lists the children of the node that `part` becomes. boxes: with their boxes. */
 void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *part,
                      bool boxes);
 /* Lists the indices of the parts in front-to-back order for rays of this octant. */

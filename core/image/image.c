@@ -168,6 +168,7 @@ static kd_status format_find(const image_format **out, const char *path, const f
 
 kd_status image_writable(const char *path) {
     const image_format *format = NULL;
+    KD_REQUIRE(path[0], KD_ERROR_USAGE, "the name of an output file must not be empty");
     KD_TRY(format_find(&format, path, NULL, KD_ERROR_USAGE));
     return KD_OK;
 }

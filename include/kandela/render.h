@@ -117,7 +117,7 @@ typedef struct kd_render_options {
     int32_t filter;  /* pixel reconstruction filter: 0: box; 1: Blackman-Harris, radius 1.5 pixels;
                         2: Gaussian, radius 1.5 pixels, sigma 0.5; 3: Mitchell, radius 2 pixels,
                         sample weights +-1.145. Filters are importance-sampled, so pixels are
-                        independent. "light" and "debug" support the box only */
+                        independent. "debug" supports the box only */
     float frame;     /* time, in frames, at which an animated scene is evaluated */
     float shutter; /* exposure time from `frame` on, in frames: moving objects and cameras blur the
                       image; 0: none. If objects move, the scene's files are read again for each

@@ -80,7 +80,7 @@ typedef struct kd_triangles_options {
                              device for at least 100,000 triangles, else the CPU; "cpu"; "cuda:N" */
     char builder[32];     /* "auto", or a name that `kandela info` lists; a builder without CUDA
                              kernels builds on the CPU, and the tree is then copied to the device */
-    float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0; default 1.5 */
+    float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0; default 2 */
     float intersect_cost; /* SAH cost C_i of a triangle test, > 0; default 1 */
     float
         empty_factor;  /* SAH cost factor of a split that cuts off empty space, (0, 1]; default 1 */

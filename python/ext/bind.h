@@ -67,6 +67,29 @@ template <size_t size> void text_set(char (&to)[size], const std::string &from, 
     to[from.size()] = '\0';
 }
 
+/* The member of a bound object, such as BIND_FIELD(c.method), for bind_text and bind_number. */
+#define BIND_FIELD(member)                                                                         \
+    [](auto &self) -> auto & {                                                                     \
+        return self.member;                                                                        \
+    }
+
+/* Binds a string of a fixed size, and a number, enumeration or pointer that Python sees as `type`.
+ */
+template <typename owner, typename function>
+void bind_text(nb::class_<owner> &to, const char *name, function field) {
+    to.def_prop_rw(
+        name, [field](owner &self) { return std::string(field(self)); },
+        [field, name](owner &self, const std::string &text) { text_set(field(self), text, name); });
+}
+template <typename type, typename owner, typename function>
+void bind_number(nb::class_<owner> &to, const char *name, function field) {
+    to.def_prop_rw(
+        name, [field](owner &self) { return (type)field(self); },
+        [field](owner &self, type value) {
+            field(self) = (std::remove_reference_t<decltype(field(self))>)value;
+        });
+}
+
 void bind_points(nb::module_ &module);
 void bind_points_query(nb::module_ &module);
 void bind_triangles(nb::module_ &module);

@@ -210,25 +210,14 @@ static kd_points_options options_default() {
 
 static void bind_options(nb::module_ &m) {
     typedef kd_points_options options;
-    nb::class_<options>(m, "PointsOptions", "kd_points_options: made by kd_points_options_default")
-        .def_prop_rw(
-            "device", [](const options &self) { return std::string(self.device); },
-            [](options &self, const std::string &to) { text_set(self.device, to, "device"); })
-        .def_prop_rw(
-            "builder", [](const options &self) { return std::string(self.builder); },
-            [](options &self, const std::string &to) { text_set(self.builder, to, "builder"); })
-        .def_prop_rw(
-            "split", [](const options &self) { return (int)self.split; },
-            [](options &self, int to) { self.split = (kd_points_split)to; })
-        .def_prop_rw(
-            "stream", [](const options &self) { return (uintptr_t)self.stream; },
-            [](options &self, uintptr_t to) { self.stream = (void *)to; })
-        .def_prop_rw(
-            "spread", [](const options &self) { return (int)self.spread; },
-            [](options &self, int to) { self.spread = (kd_points_spread)to; })
-        .def_prop_rw(
-            "first_id", [](const options &self) { return self.first_id; },
-            [](options &self, uint64_t to) { self.first_id = to; });
+    nb::class_<options> bound(m, "PointsOptions",
+                              "kd_points_options: made by kd_points_options_default");
+    bind_text(bound, "device", BIND_FIELD(device));
+    bind_text(bound, "builder", BIND_FIELD(builder));
+    bind_number<int>(bound, "split", BIND_FIELD(split));
+    bind_number<int>(bound, "spread", BIND_FIELD(spread));
+    bind_number<uintptr_t>(bound, "stream", BIND_FIELD(stream));
+    bound.def_rw("first_id", &options::first_id);
     m.def("kd_points_options_default", options_default, "Options with their defaults.");
     m.attr("kd_points_options_default_sized") = m.attr("kd_points_options_default");
 }

@@ -372,37 +372,23 @@ static void bind_self(nb::module_ &m) {
 }
 
 static void bind_query(nb::module_ &m) {
-    nb::class_<points_query>(m, "PointsQuery", "kd_points_query: made by kd_points_query_default")
+    nb::class_<points_query> bound(m, "PointsQuery",
+                                   "kd_points_query: made by kd_points_query_default");
+    bound
         .def_prop_rw(
             "points", [](const points_query &self) { return self.points.owner; }, query_set_points,
             nb::for_setter(nb::arg("points")), "(count, dims) of the tree's type: set this first")
         .def_prop_rw(
             "radii", [](const points_query &self) { return self.radii.owner; }, query_set_radii,
             nb::for_setter(nb::arg("radii").none()), "(count,) of the tree's type, or None")
-        .def_prop_rw(
-            "max_radius", [](const points_query &self) { return self.c.max_radius; },
-            [](points_query &self, double to) { self.c.max_radius = to; })
-        .def_prop_rw(
-            "coherent", [](const points_query &self) { return self.c.coherent != 0; },
-            [](points_query &self, bool to) { self.c.coherent = to; })
-        .def_prop_rw(
-            "norm", [](const points_query &self) { return self.c.norm; },
-            [](points_query &self, double to) { self.c.norm = to; })
-        .def_prop_rw("period", query_period, query_set_period)
-        .def_prop_rw(
-            "skip_self", [](const points_query &self) { return self.c.skip_self != 0; },
-            [](points_query &self, bool to) { self.c.skip_self = to; })
-        .def_prop_rw(
-            "asynchronous", [](const points_query &self) { return self.c.asynchronous != 0; },
-            [](points_query &self, bool to) { self.c.asynchronous = to; })
-        .def_prop_rw(
-            "method", [](const points_query &self) { return std::string(self.c.method); },
-            [](points_query &self, const std::string &to) {
-                text_set(self.c.method, to, "method");
-            })
-        .def_prop_rw(
-            "stream", [](const points_query &self) { return (uintptr_t)self.c.stream; },
-            [](points_query &self, uintptr_t to) { self.c.stream = (void *)to; });
+        .def_prop_rw("period", query_period, query_set_period);
+    bind_number<double>(bound, "max_radius", BIND_FIELD(c.max_radius));
+    bind_number<double>(bound, "norm", BIND_FIELD(c.norm));
+    bind_number<bool>(bound, "coherent", BIND_FIELD(c.coherent));
+    bind_number<bool>(bound, "skip_self", BIND_FIELD(c.skip_self));
+    bind_number<bool>(bound, "asynchronous", BIND_FIELD(c.asynchronous));
+    bind_number<uintptr_t>(bound, "stream", BIND_FIELD(c.stream));
+    bind_text(bound, "method", BIND_FIELD(c.method));
     m.def("kd_points_query_default", query_default, "A query with its defaults.");
     m.attr("kd_points_query_default_sized") = m.attr("kd_points_query_default");
     m.def(

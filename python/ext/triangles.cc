@@ -262,7 +262,8 @@ static void cast(const triangles_tree &tree, const ray_batch &rays) {
 }
 
 static void bind_batch(nb::module_ &m) {
-    nb::class_<ray_batch>(m, "RayBatch", "kd_ray_batch: made by kd_ray_batch_default")
+    nb::class_<ray_batch> bound(m, "RayBatch", "kd_ray_batch: made by kd_ray_batch_default");
+    bound
         .def_prop_rw(
             "rays", [](const ray_batch &self) { return self.rays.owner; },
             [](ray_batch &self, nb::handle to) {
@@ -286,16 +287,10 @@ static void bind_batch(nb::module_ &m) {
                 self.c.blocked = (uint8_t *)array_data(to, "blocked", "uint8|bool", self.c.count,
                                                        true, &self.blocked);
             },
-            nb::for_setter(nb::arg("blocked").none()), "(count,) uint8 or bool; or None")
-        .def_prop_rw(
-            "order", [](const ray_batch &self) { return (int)self.c.order; },
-            [](ray_batch &self, int to) { self.c.order = (kd_ray_order)to; })
-        .def_prop_rw(
-            "width", [](const ray_batch &self) { return self.c.width; },
-            [](ray_batch &self, uint32_t to) { self.c.width = to; })
-        .def_prop_rw(
-            "stream", [](const ray_batch &self) { return (uintptr_t)self.c.stream; },
-            [](ray_batch &self, uintptr_t to) { self.c.stream = (void *)to; });
+            nb::for_setter(nb::arg("blocked").none()), "(count,) uint8 or bool; or None");
+    bind_number<int>(bound, "order", BIND_FIELD(c.order));
+    bind_number<uint32_t>(bound, "width", BIND_FIELD(c.width));
+    bind_number<uintptr_t>(bound, "stream", BIND_FIELD(c.stream));
     m.def(
         "kd_ray_batch_default",
         [] {
@@ -310,21 +305,15 @@ static void bind_batch(nb::module_ &m) {
 
 static void bind_options(nb::module_ &m) {
     typedef kd_triangles_options options;
-    nb::class_<options>(m, "TrianglesOptions",
-                        "kd_triangles_options: made by kd_triangles_options_default")
-        .def_prop_rw(
-            "device", [](const options &self) { return std::string(self.device); },
-            [](options &self, const std::string &to) { text_set(self.device, to, "device"); })
-        .def_prop_rw(
-            "builder", [](const options &self) { return std::string(self.builder); },
-            [](options &self, const std::string &to) { text_set(self.builder, to, "builder"); })
-        .def_rw("traversal_cost", &options::traversal_cost)
+    nb::class_<options> bound(m, "TrianglesOptions",
+                              "kd_triangles_options: made by kd_triangles_options_default");
+    bind_text(bound, "device", BIND_FIELD(device));
+    bind_text(bound, "builder", BIND_FIELD(builder));
+    bind_number<uintptr_t>(bound, "stream", BIND_FIELD(stream));
+    bound.def_rw("traversal_cost", &options::traversal_cost)
         .def_rw("intersect_cost", &options::intersect_cost)
         .def_rw("empty_factor", &options::empty_factor)
-        .def_rw("max_depth", &options::max_depth)
-        .def_prop_rw(
-            "stream", [](const options &self) { return (uintptr_t)self.stream; },
-            [](options &self, uintptr_t to) { self.stream = (void *)to; });
+        .def_rw("max_depth", &options::max_depth);
     m.def(
         "kd_triangles_options_default",
         [] {

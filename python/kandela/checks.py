@@ -19,6 +19,8 @@ def whole(value, name, least, most=None):
 def not_negative(value, name):
     """Return a number of at least 0, or infinity, as a float."""
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         value = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"`{name}` is {value!r}; expected a number") from None

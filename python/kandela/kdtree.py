@@ -34,7 +34,7 @@ def _check_workers(workers):
 def _numbers(r, name):
     """Return real numbers, none of them NaN, as a float64 array."""
     try:
-        r = np.asarray(r, np.float64)
+        r = np.asarray(float(r) if r is None else r, np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"`{name}` is {r!r}; expected numbers") from None
     if np.isnan(r).any():
@@ -161,7 +161,7 @@ class KDTree:
             return None, None
         if self.m > TREE_DIMS:
             raise ValueError(f"`boxsize` is given for {self.m} dimensions; supported: up to {TREE_DIMS}")
-        box = np.asarray(boxsize, np.float64)
+        box = np.asarray(scalar_array(boxsize, "boxsize"), np.float64)
         if box.shape not in ((), (1,), (self.m,)):
             raise ValueError(f"`boxsize` has the shape {box.shape}; expected a number or {self.m} numbers")
         box = np.broadcast_to(box, self.m).copy()
@@ -639,8 +639,11 @@ class KDTree:
         x = np.asarray(framework(x).host(x))
         if np.iscomplexobj(x):
             raise TypeError("KDTree does not work with complex data")
-        is_float = x.dtype == np.float32 and self._points.dtype == np.float32 and self._box is None
-        x = x if is_float else np.asarray(x, np.float64)
+        if x.dtype != np.float32 or self._points.dtype != np.float32 or self._box is not None:
+            try:
+                x = np.asarray(x, np.float64)
+            except ValueError:
+                raise ValueError(f"`x` is an array of {x.dtype}; expected real numbers") from None
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ValueError(f"`x` must consist of vectors of length {self.m}, but has the shape {x.shape}")
         if not (quick and self.n > 0 and x.size > 0) and not np.isfinite(x).all():
@@ -654,17 +657,15 @@ class KDTree:
     @staticmethod
     def _ranks(k):
         """Return the ranks that k asks for, and whether the last axis is dropped."""
+        one = np.ndim(k) == 0
         try:
-            if np.ndim(k) == 0:
-                ranks, squeezed = np.arange(1, operator.index(k) + 1), k == 1
-            else:
-                ranks, squeezed = np.array([operator.index(one) for one in k], np.intp), False
+            ranks = [operator.index(rank) for rank in ((k,) if one else k)]
         except TypeError:
             raise ValueError("k must be an integer or a sequence of integers") from None
-        least = k if np.ndim(k) == 0 else ranks.min(initial=1)
-        if least < 1:
-            raise ValueError(f"`k` has the value {least}; k must be greater than or equal to 1")
-        return ranks, squeezed
+        if min(ranks, default=1) < 1:
+            raise ValueError(f"`k` has the value {min(ranks)}; k must be greater than or equal to 1")
+        whole(max(ranks, default=1), "k", 1, 2**32 - 1)
+        return (np.arange(1, ranks[0] + 1), ranks[0] == 1) if one else (np.array(ranks, np.intp), False)
 
     def _sums(self, other, here, radii, p, mine, theirs):
         """Implement `count_neighbors` for ascending radii; each sum is without those before it."""

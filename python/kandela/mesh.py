@@ -131,7 +131,10 @@ class TriangleMesh:
             if len(vertices) % 3:
                 raise ValueError(f"`vertices` without `faces` has {len(vertices)} rows; expected three for each triangle")
             return
-        faces = faces if hasattr(faces, "dtype") else np.asarray(faces)
+        try:
+            faces = faces if hasattr(faces, "dtype") else np.asarray(faces)
+        except ValueError:
+            raise ValueError("the rows of `faces` differ in length; expected (m, 3)") from None
         shape, empty = tuple(faces.shape), 0 in faces.shape
         if not empty and "int" not in str(faces.dtype):
             raise TypeError(f"`faces` is an array of {faces.dtype}; expected integers")

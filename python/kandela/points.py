@@ -35,13 +35,16 @@ def scalar_array(x: Any, name: Any) -> Any:
     ------
     TypeError
         If `x` is complex.
+    ValueError
+        If elements of `x` are not numbers, or its rows differ in length.
     """
-    x = np.asarray(x)
-    if np.iscomplexobj(x):
-        raise TypeError(f"`{name}` is complex; expected real numbers")
-    if x.dtype != np.float32:
-        x = x.astype(np.float64, copy=False)
-    return np.ascontiguousarray(x)
+    try:
+        x = np.asarray(x)
+        if np.iscomplexobj(x):
+            raise TypeError(f"`{name}` is complex; expected real numbers")
+        return np.ascontiguousarray(x, None if x.dtype == np.float32 else np.float64)
+    except ValueError as error:
+        raise ValueError(f"`{name}` is not an array of real numbers: {error}") from None
 
 
 def id_array(ids: Any, count: Any = None) -> Any:

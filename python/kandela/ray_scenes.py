@@ -349,7 +349,8 @@ class RayScene:
         """Return the transforms of instances, applied to meshes relative to their centres."""
         m = self._transforms[begin:end].copy()
         centres = np.array([mesh.centre for mesh in self._meshes]).reshape(-1, 3)[self._numbers[begin:end, 0]]
-        m[:, :, 3] += (m[:, :, :3] * centres[:, None]).sum(2)
+        with np.errstate(invalid="ignore"):
+            m[:, :, 3] += (m[:, :, :3] * centres[:, None]).sum(2)
         return m
 
     def _middle(self) -> np.ndarray:
@@ -843,8 +844,8 @@ def pinhole_rays(width: int, height: int, *, intrinsic: Any = None, extrinsic: A
     Examples
     --------
     >>> rays = pinhole_rays(3, 1, fov=90, eye=(0, -5, 0))
-    >>> rays.origins[0, 0].tolist(), rays.directions.round(3)[0, :, 0].tolist()
-    ([0.0, -5.0, 0.0], [-0.667, 0.0, 0.667])
+    >>> rays.origins[0, 0].tolist(), rays.directions.round(3)[0, ::2, 0].tolist()
+    ([0.0, -5.0, 0.0], [-0.667, 0.667])
     """
     width, height = whole(width, "width", 1), whole(height, "height", 1)
     if (fov is None) == (intrinsic is None):
@@ -867,6 +868,8 @@ def pinhole_rays(width: int, height: int, *, intrinsic: Any = None, extrinsic: A
     k = np.asarray(intrinsic, np.float64)
     if k.shape != (3, 3):
         raise ValueError(f"`intrinsic` has the shape {k.shape}; expected (3, 3)")
+    if not abs(np.linalg.det(k)) > 0:
+        raise ValueError("`intrinsic` is not invertible")
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     return _posed(np.stack([x, y, np.ones_like(x)], -1) @ np.linalg.inv(k).T, pose)
 

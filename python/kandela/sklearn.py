@@ -119,7 +119,7 @@ class NearestNeighbors(_Search, sklearn.neighbors.NearestNeighbors):
         radius : float, optional
         return_distance : bool, optional
         sort_results : bool, optional
-            Rows are always sorted by distance.
+            Sort each row by distance; False: by index.
 
         Returns
         -------
@@ -133,6 +133,9 @@ class NearestNeighbors(_Search, sklearn.neighbors.NearestNeighbors):
             return super().radius_neighbors(X, radius, return_distance, sort_results)
         tree, norm = self._kandela
         offsets, ids, found = tree.query_radius(queries, radius, norm)
+        if not sort_results:
+            order = np.lexsort((ids, np.repeat(np.arange(len(queries)), np.diff(offsets))))
+            ids, found = ids[order], found[order]
         if X is None:
             keep = ids != np.repeat(np.arange(len(queries)), np.diff(offsets))
             ids, found = ids[keep], found[keep]

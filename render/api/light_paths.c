@@ -220,7 +220,7 @@ kd_status traced_paths_merging(photon *out, uint32_t *count, uint32_t limit,
     }
     for (uint32_t i = 0; i < all && *count < limit; ++i)
         if (pointtree_dist2(position, photons[i].place) <= bound2 &&
-            vec3_dot(photons[i].normal, normal) >= TILE_COSINE &&
+            vcm_photon_faces(&photons[i], normal) &&
             photon_at_vertex(out + *count, paths, &photons[i], path))
             ++*count;
 done:

@@ -95,6 +95,15 @@ static double smallest_lamp(const scene_view *scene) {
     return smallest;
 }
 
+/* Returns true if a light at infinity has a disc of less than 8 degrees of radius. */
+static bool has_small_disc(const scene_view *scene) {
+    const environment_view *sky = &scene->environment;
+    for (uint32_t i = sky->sun_first; i < sky->sun_first + sky->sun_count; ++i)
+        if (scene->lights[i].kind == LIGHT_DIRECTIONAL && scene->lights[i].area < 0.01f)
+            return true;
+    return false;
+}
+
 scene_traits scene_traits_of(const scene_view *scene) {
     scene_traits traits = {.small = false};
     for (uint32_t i = 0; i < scene->material_count; ++i) {
@@ -117,7 +126,7 @@ scene_traits scene_traits_of(const scene_view *scene) {
     const uint32_t sky = scene->environment.light;
     const double lamp = smallest_lamp(scene);
     traits.tiny = lamp < tiny_share;
-    traits.small = lamp < small_share || scene->environment.sun_count > 0 ||
+    traits.small = lamp < small_share || has_small_disc(scene) ||
                    (sky != KD_NONE && environment_is_small(&scene->environment));
     traits.broad = !traits.points && !traits.small && lamp >= broad_share &&
                    (sky == KD_NONE || scene->environment.texture == KD_NONE);
@@ -203,14 +212,12 @@ kd_status omissions_report(const scene_view *scene, const frame *frame) {
             integrator->name);
     const bool specular = (integrator->omits & OMITS_SPECULAR) != 0;
     const bool mirrors = specular && traits.mirrors, glass = specular && traits.glass;
-    const bool sky = (integrator->omits & OMITS_SKY) != 0 && scene->environment.light != KD_NONE;
-    if (mirrors || glass || sky)
+    if (mirrors || glass)
         log_message(LOG_WARNING,
-                    "integrator %s cannot show %s%s%s%s%s to the camera, only the light cast from "
-                    "there on other surfaces; use path or vcm",
-                    integrator->name, mirrors ? "mirror reflections" : "",
-                    mirrors && glass ? (sky ? ", " : " and ") : "", glass ? "smooth glass" : "",
-                    (mirrors || glass) && sky ? " and " : "", sky ? "the sky" : "");
+                    "integrator %s shows only lights and the sky %s%s%s, not other surfaces; use "
+                    "path or vcm",
+                    integrator->name, mirrors ? "in mirrors" : "", mirrors && glass ? " and " : "",
+                    glass ? "through smooth glass" : "");
     return KD_OK;
 }
 

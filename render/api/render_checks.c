@@ -46,7 +46,7 @@ kd_status render_scene_check(const scene *scene, const kd_render_options *option
     const bool sliced = render_is_sliced(scene, options);
     KD_REQUIRE(
         !sliced || !ranks_shared(comm), KD_ERROR_USAGE,
-        "--shutter is %g frames: motion blur of objects, or by integrator light, runs on one "
+        "--shutter is %g frames: motion blur of objects, or by integrator debug, runs on one "
         "device; set one --device, without mpirun, or --shutter 0",
         (double)options->shutter);
     KD_REQUIRE(

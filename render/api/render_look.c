@@ -25,13 +25,17 @@ kd_status render_look_go_inside(render_look *look, const render_trees *trees, sc
     const kd_render_options *options = frame->options;
     scene_view interior = *view; /* without the ground */
     interior.mesh.triangle_count = look->shown.triangle_count;
-    const bool lit = room_camera_is_room(&interior);
-    if (!lit && !(look_may_change(&look->shown) && interior_needs_lamp(&interior))) return KD_OK;
-    frame->view = room_camera(&interior, (float)options->width / (float)options->height);
+    const vec3 usual = scene_up(scene);
+    const vec3 up = scene_up_is_open(scene) ? interior_up(&interior, usual) : usual;
+    const interior_kind kind = interior_kind_of(&interior, up);
+    if (kind == INTERIOR_NONE || (kind == INTERIOR_DARK && !look_may_change(&look->shown)))
+        return KD_OK;
+    frame->view = room_camera(&interior, up, (float)options->width / (float)options->height);
     frame->view_end = frame->view;
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
+    if (up.z != usual.z) scene_log_up(up);
     look->inside = true;
-    look->lamp = !lit;
+    look->lamp = kind == INTERIOR_DARK;
     return light_interior(look, trees, view, frame, scene);
 }
 

@@ -107,9 +107,8 @@ enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 enum {
     OMITS_POINT_CAUSTICS = 1, /* caustics of point, spot and directional lights */
     OMITS_ALL_CAUSTICS = 2,
-    OMITS_SPECULAR = 4, /* mirrors and smooth glass before the camera */
-    OMITS_SKY = 8,      /* the environment before the camera */
-    OMITS_GLOSSY = 16   /* other surfaces in rough metal and rough glass */
+    OMITS_SPECULAR = 4, /* surfaces in mirrors and through smooth glass */
+    OMITS_GLOSSY = 8    /* other surfaces in rough metal and rough glass */
 };
 
 typedef struct integrator {

@@ -24,7 +24,10 @@ kd_status light_groups_open(light_groups *groups, const film *film);
 void light_groups_close(light_groups *owned); /* frees films; `owned` may be zeroed */
 /* Returns the group of a light source (KD_NONE: no source), `count` for none. */
 static inline uint32_t light_groups_find(const light_groups *groups, uint32_t light) {
-    const uint32_t group = light < groups->light_count ? groups->group_of_light[light] : UINT32_MAX;
+    if (light == KD_NONE || groups->light_count == 0) return groups->count;
+    /* the discs of a look belong to the environment, the last light of the scene */
+    const uint32_t last = groups->light_count - 1;
+    const uint32_t group = groups->group_of_light[light < last ? light : last];
     return group < groups->count ? group : groups->count;
 }
 /* Returns the light source that a ray finds at a triangle, or where it leaves the scene (KD_NONE).

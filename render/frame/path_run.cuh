@@ -9,8 +9,9 @@
 #include "accel/rays/batch_device.h"
 #include "render/frame/frame.h"
 #include "render/frame/path_store.cuh"
+#include "render/frame/take_samples.cuh"
 
-enum { ADD_BLOCK = 256, BEGIN_BLOCK = 128 };
+enum { ADD_BLOCK = 256, BEGIN_BLOCK = 128, SHADOW_BLOCK = 128 };
 
 /* --- start of a wavefront --------------------------------------------------------------------- */
 
@@ -34,42 +35,54 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
     memset(wave_at(w, wave + 1), 0, sizeof *now);
 }
 
+/* Starts the paths of the slots begin to end, behind the continuing ones: begin_one(slot, at,
+   &rays) stores the path of a slot in place `at`, an empty one if it returns false. Counts `rays`.
+ */
+template <class BEGIN_ONE>
+__device__ __forceinline__ void begin_paths(const path_waves &w, uint32_t wave,
+                                            const BEGIN_ONE &begin_one) {
+    wave_record *now = wave_at(w, wave);
+    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
+    uint32_t rays = 0, left_out = 0;
+    for (uint32_t slot = begin + blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < end;
+         slot += gridDim.x * BEGIN_BLOCK)
+        left_out += !begin_one(slot, kept + (slot - begin), &rays);
+    left_out = __reduce_add_sync(0xffffffffu, left_out);
+    if (threadIdx.x % 32 == 0 && left_out) atomicAdd(&now->left_out, left_out);
+    take_counts(w.counts, rays, 0);
+}
+
+/* Returns true if the slot is in the image, and the film does not have its sample; *begun is then
+   its camera ray, and its radiance 0. */
+__device__ __forceinline__ bool slot_ray(const path_waves &w, uint32_t slot, ray *begun) {
+    const slot_place at = place_of_slot(w, slot);
+    *begun = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+    if (!slot_is_inside(w, at) ||
+        at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples)
+        return false;
+    *begun = pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key_of_slot(w, at));
+    w.radiance[slot] = make_float4(0, 0, 0, 0);
+    return true;
+}
+
 /* Data flow: reads the slots begin to end; writes their paths behind the continuing ones, and
-              radiance 0. A slot outside the image, or whose sample the film already has, gets an
-              empty path. */
+              radiance 0. */
 template <bool general>
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void wave_begin(const __grid_constant__ scene_view scene,
                                                 const __grid_constant__ path_waves w,
                                                 uint32_t wave) {
-    wave_record *now = wave_at(w, wave);
-    const path_store &to = w.stores[wave % 2];
-    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
-    uint32_t rays = 0, left_out = 0;
-    for (uint32_t slot = begin + blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < end;
-         slot += gridDim.x * BEGIN_BLOCK) {
-        const slot_place at = place_of_slot(w, slot);
+    begin_paths(w, wave, [&](uint32_t slot, uint32_t at, uint32_t *rays) {
+        ray ray;
         wave_path p;
-        p.slot = KD_NONE;
+        const bool begins = slot_ray(w, slot, &ray);
+        p.slot = begins ? slot : KD_NONE;
         p.depth = 1;
-        if (!slot_is_inside(w, at) ||
-            at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples) {
-            p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
-            ++left_out;
-        } else {
-            const ray ray =
-                pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key_of_slot(w, at));
-            p.state = general ? path_begin_in(&scene, SCENE_TREE, ray, &rays) : path_begin(ray);
-            p.slot = slot;
-            w.radiance[slot] = make_float4(0, 0, 0, 0);
-        }
-        store_path(to, kept + (slot - begin), p);
-    }
-    rays = __reduce_add_sync(0xffffffffu, rays);
-    left_out = __reduce_add_sync(0xffffffffu, left_out);
-    if (threadIdx.x % 32 != 0) return;
-    if (left_out) atomicAdd(&now->left_out, left_out);
-    if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
+        p.state =
+            general && begins ? path_begin_in(&scene, SCENE_TREE, ray, rays) : path_begin(ray);
+        store_path(w.stores[wave % 2], at, p);
+        return begins;
+    });
 }
 
 /* Fraction of light transmitted along shadow ray i, which may end at the camera; its first segment
@@ -211,6 +224,36 @@ static inline kd_status add_unblocked(const wave_run *run) {
     wave_add<<<blocks, ADD_BLOCK>>>(run->work, run->wave);
     KD_CUDA_LAUNCHED("wave_add");
     return KD_OK;
+}
+
+/* The same through cut-outs and media, after the first hit of each ray is known. Data flow: reads
+   blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
+template <int block>
+__global__ __launch_bounds__(block,
+                             4) void wave_add_shares(const __grid_constant__ scene_view scene,
+                                                     const __grid_constant__ path_waves w,
+                                                     uint32_t wave) {
+    const uint32_t count = wave_at(w, wave)->shadows;
+    uint32_t rays = 0;
+    for (uint32_t i = blockIdx.x * block + threadIdx.x; i < count; i += gridDim.x * block) {
+        const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
+        const float4 sent = gain[0], throughput = gain[1];
+        shadow_request request;
+        request.sent = first_three(sent);
+        request.weight = throughput.w;
+        const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
+        const vec3 more = vec3_mul(first_three(throughput), shadow_request_light(&request, share));
+        add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+/* Adds the contributions of a wavefront's shadow rays. */
+template <bool general> kd_status add_shadows(const wave_run *run) {
+    if constexpr (general)
+        return start(run, wave_add_shares<SHADOW_BLOCK>, SHADOW_BLOCK, "wave_add_shares");
+    else
+        return add_unblocked(run);
 }
 
 #endif

@@ -257,17 +257,24 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     add_radiance(w, path.path.slot, sent);
 }
 
-/* Stores the pending light sample, to be added by path_waves.cu. */
+/* Stores what a light sample contributes, to be added once it is known how much light passes. */
+__device__ __forceinline__ void store_shadow_parts(const path_waves &w, uint32_t at,
+                                                   const shadow_request &request, uint32_t slot,
+                                                   vec3 throughput, bool indirect) {
+    float4 *to = w.shadow_gain + 3 * (uint64_t)at;
+    to[0] = with_fourth(request.sent, __uint_as_float(slot));
+    to[1] = with_fourth(throughput, request.weight);
+    to[2] = make_float4(__uint_as_float(request.medium), indirect ? 1.0f : 0.0f, 0, 0);
+}
+
+/* Stores the pending light sample, to be added by add_shadows. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
                                              const wave_path &path, const shadow_request &request) {
     store_ray(w.shadow_rays, at, request.ray);
     if (general) {
-        float4 *to = w.shadow_gain + 3 * (uint64_t)at;
-        to[0] = with_fourth(request.sent, __uint_as_float(path.slot));
-        to[1] = with_fourth(path.state.throughput, request.weight);
-        to[2] = make_float4(__uint_as_float(request.medium), path.state.scattered > 0 ? 1.0f : 0.0f,
-                            0, 0);
+        store_shadow_parts(w, at, request, path.slot, path.state.throughput,
+                           path.state.scattered > 0);
         return;
     }
     const vec3 gain =

@@ -20,33 +20,6 @@
 
 namespace {
 
-/* --- shadow rays through cut-outs and media, after their first hit is known ------------------- */
-
-enum { SHADOW_BLOCK = 128 };
-
-/* Data flow: reads blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
-__global__ __launch_bounds__(SHADOW_BLOCK,
-                             4) void wave_add_shares(const __grid_constant__ scene_view scene,
-                                                     const __grid_constant__ path_waves w,
-                                                     uint32_t wave) {
-    const uint32_t count = wave_at(w, wave)->shadows;
-    uint32_t rays = 0;
-    for (uint32_t i = blockIdx.x * SHADOW_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * SHADOW_BLOCK) {
-        const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
-        const float4 sent = gain[0], throughput = gain[1];
-        shadow_request request;
-        request.sent = first_three(sent);
-        request.weight = throughput.w;
-        const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
-        const vec3 more = vec3_mul(first_three(throughput), shadow_request_light(&request, share));
-        add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
-    }
-    rays = __reduce_add_sync(0xffffffffu, rays);
-    if (threadIdx.x % 32 == 0 && rays)
-        atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
-}
-
 /* --- completion of the last few paths, and the film ------------------------------------------- */
 
 enum {
@@ -165,11 +138,6 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
 
 /* --- one wavefront ---------------------------------------------------------------------------- */
 
-kd_status add_shadows(const wave_run *run) {
-    return run->general ? start(run, wave_add_shares, SHADOW_BLOCK, "wave_add_shares")
-                        : add_unblocked(run);
-}
-
 template <bool general> kd_status run_wave(const wave_run *run) {
     KD_TRY(start(run, wave_begin<general>, BEGIN_BLOCK, "wave_begin"));
     KD_TRY(cast_paths(run, run->wave == 0));
@@ -177,7 +145,7 @@ template <bool general> kd_status run_wave(const wave_run *run) {
     KD_TRY(start(run, wave_shade<general, false>, SHADE_BLOCK, "wave_shade of others"));
     KD_TRY(start(run, wave_shade<general, true>, SHADE_BLOCK, "wave_shade of diffuse ones"));
     KD_TRY(cast_shadows(run));
-    return add_shadows(run);
+    return add_shadows<general>(run);
 }
 
 /* --- all wavefronts --------------------------------------------------------------------------- */

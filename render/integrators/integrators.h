@@ -27,7 +27,6 @@ kd_status ambient_launch(const frame *frame, const struct sample_range *range);
 /* Variants for scenes with instances, with one thread per pixel. */
 kd_status whitted_launch_instanced(const frame *frame, const struct sample_range *range);
 kd_status ambient_launch_instanced(const frame *frame, const struct sample_range *range);
-kd_status light_launch(const frame *frame, const struct sample_range *range);
 kd_status vcm_launch(const frame *frame, const struct sample_range *range);
 kd_status debug_launch(const frame *frame, const struct sample_range *range);
 

@@ -223,23 +223,4 @@ KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
     return pixel_of(view, &ray, &result.first, result.radiance, result.rays);
 }
 
-/* Light tracing: light sources seen directly, plus the splats of the pixel. */
-typedef struct light_pixels {
-    path_options straight; /* paths from the camera that see light sources directly */
-    const int64_t *sums;   /* 3 fixed-point values per pixel of the full image */
-    double weight;         /* radiance of one unit of `sums`, W/(sr m^2) */
-} light_pixels;
-
-KD_FN pixel_sample light_pixel(const pixel_view *view, const light_pixels *splats, int32_t x,
-                               int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(view, x, y, sample);
-    const ray ray = pixel_ray(view, x, y, key);
-    const path_result result = path_radiance(view->scene, SCENE_TREE, &splats->straight, ray, key);
-    const int64_t *sums = splats->sums + 3 * ((int64_t)y * view->width + x);
-    const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
-                               (float)((double)sums[1] * splats->weight),
-                               (float)((double)sums[2] * splats->weight));
-    return pixel_of(view, &ray, &result.first, vec3_add(result.radiance, sum), result.rays);
-}
-
 #endif

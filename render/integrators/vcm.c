@@ -1,8 +1,8 @@
-/* Vertex connection and merging (vcm.h): the passes.
+/* Vertex connection and merging (vcm.h), and light tracing, its technique splat alone: the passes.
    Idea: a pass traces light paths by chunks of consecutive paths, adds their splats, as integers, to
          the sums, and lists their photons. The lists of all chunks and ranks, in order, are the
          photons of the pass.
-   Memory: 24 bytes per pixel for splats, and about 140 per photon (more with ranks): in scenes with
+   Memory: 24 bytes per pixel for splats, and about 100 per photon (more with ranks): in scenes with
            lenses about one per pixel; on a CUDA device also the wavefronts' (vcm_waves.cuh). */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -17,7 +17,8 @@
 #include "render/photon_mapping/photon.h"
 #include <stdlib.h>
 
-enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 140 };
+enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 100 };
+enum { LIGHT_PATHS_MAX = 1 << 30 };
 /* Share of the light paths that are aimed at lenses. */
 static const float aimed_share = 0.5f;
 
@@ -57,36 +58,35 @@ static int compare_floats(const void *a, const void *b) {
    to 0 if there are none. */
 static kd_status median_footprint(float *size, const frame *frame, const vcm_view *view) {
     float found[FOOTPRINTS * FOOTPRINTS];
-    const camera_sight sight = camera_sight_of(&view->pixels.eye, view->pixels.height);
+    const float pixel = view->viewer.sight.pixel;
     size_t count = 0;
     if (frame->device_frame)
         KD_TRY(vcm_cuda_footprints(found, FOOTPRINTS, view, &frame->device_frame->scene.view));
     for (int32_t i = 0; i < FOOTPRINTS * FOOTPRINTS; ++i) {
         if (!frame->device_frame) {
-            const ray ray = vcm_footprint_ray(&view->pixels, FOOTPRINTS, i);
+            const ray ray = vcm_footprint_ray(&view->viewer, FOOTPRINTS, i);
             const ray_hit hit = tritree_closest(&frame->scene->tree, ray);
             found[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
         }
         if (!(found[i] < INFINITY)) continue;
-        found[count++] = view->pixels.eye.tall > 0 ? sight.pixel : found[i] * sight.pixel;
+        found[count++] = view->viewer.pixels.eye.tall > 0 ? pixel : found[i] * pixel;
     }
     qsort(found, count, sizeof *found, compare_floats);
     *size = count ? found[count / 2] : 0;
     return KD_OK;
 }
 
-static bool scene_disperses(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->material_count; ++i)
-        if (scene->materials[i].dispersion != DISPERSION_NONE) return true;
-    return false;
+static uint64_t pixels_of(const kd_render_options *options) {
+    return (uint64_t)options->width * (uint64_t)options->height;
 }
 
-static void set_view(vcm_state *state, const frame *frame) {
+/* `paths`: light paths per pass. */
+static void set_view(vcm_state *state, const frame *frame, uint64_t paths) {
     const kd_render_options *options = frame->options;
     const scene_view *scene = frame->scene;
-    const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
     vcm_view *view = &state->view;
-    view->pixels = integrator_view(frame);
+    const pixel_view pixels = integrator_view(frame);
+    view->viewer = vcm_viewer_of(&pixels);
     view->path.max_depth = options->max_depth < VCM_DEPTH_MAX ? options->max_depth : VCM_DEPTH_MAX;
     view->path.max_specular = options->max_specular;
     view->path.scatterings = INT32_MAX;
@@ -94,13 +94,14 @@ static void set_view(vcm_state *state, const frame *frame) {
     view->clamp = options->clamp;
     view->limits.max_depth = view->path.max_depth;
     view->limits.max_specular = options->max_specular;
-    view->limits.cutouts = view->path.cutouts;
-    view->paths = (uint32_t)(pixels < UINT32_MAX ? pixels : UINT32_MAX);
-    /* As in light.c; coarser where more than 2^20 paths could overflow a sum. */
+    view->paths = (uint32_t)(paths < UINT32_MAX ? paths : UINT32_MAX);
+    /* 2^20 units: the contribution of one path to a pixel if light were spread evenly over the
+       scene. A splat is at most 2^36 units, and a path has at most 64 of them: coarser where more
+       than 2^20 paths could overflow a sum. */
     const float diagonal = vec3_length(box3_size(scene->box));
     const float coarser = float_max(1, (float)view->paths * 0x1p-20f);
-    view->unit =
-        scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels * 0x1p-20f * coarser;
+    view->unit = scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels_of(options) *
+                 0x1p-20f * coarser;
     if (!(view->unit > 0)) view->unit = 1;
 }
 
@@ -133,26 +134,27 @@ static void vcm_close(frame *closed) {
 }
 
 static kd_status reserve_sums(vcm_state *state, const frame *frame) {
-    const uint64_t sums = state->view.splat ? 3 * (uint64_t)state->view.paths : 0;
+    const uint64_t sums = vcm_sums(&state->view);
     if (!frame->device_frame) return KD_RESERVE_ZEROED(state->view.sums, sums);
     KD_TRY(vcm_cuda_open(&state->device, sums));
     state->view.sums = state->device.sums;
     return KD_OK;
 }
 
-static kd_status vcm_prepare(frame *prepared) {
+/* `techniques`: TECHNIQUE_EYE and so on. */
+static kd_status prepare(frame *prepared, int32_t techniques, uint64_t paths) {
     const kd_render_options *options = prepared->options;
     const scene_view *scene = prepared->scene;
     kd_status status = KD_OK;
     vcm_state *state = NULL;
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
-    set_view(state, prepared);
-    vcm_set_techniques(&state->view, techniques_named(options->techniques), scene,
-                       vcm_scene_has_lenses(scene));
-    state->disperses = scene_disperses(scene);
+    set_view(state, prepared, paths);
+    vcm_set_techniques(&state->view, techniques, scene);
+    state->disperses = vcm_scene_disperses(scene);
+    state->view.apart = state->disperses && !state->view.merge;
     state->first_radius = options->radius;
-    if (!(options->radius > 0))
+    if (state->view.merge && !(options->radius > 0))
         KD_TRY_GOTO(median_footprint(&state->first_radius, prepared, &state->view));
     uint64_t begin, end;
     ranks_part(prepared->comm, prepared->comm ? prepared->comm->rank : 0,
@@ -166,6 +168,21 @@ static kd_status vcm_prepare(frame *prepared) {
 done:
     if (status != KD_OK) vcm_close(prepared);
     return status;
+}
+
+static kd_status vcm_prepare(frame *prepared) {
+    const int32_t techniques = techniques_named(prepared->options->techniques);
+    vcm_report_techniques(techniques, prepared->scene);
+    return prepare(prepared, techniques, pixels_of(prepared->options));
+}
+
+static kd_status light_prepare(frame *prepared) {
+    const uint64_t paths = prepared->options->photons;
+    KD_REQUIRE(paths >= 1 && paths <= LIGHT_PATHS_MAX, KD_ERROR_USAGE,
+               "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes "
+               "instead",
+               (unsigned long long)paths, LIGHT_PATHS_MAX);
+    return prepare(prepared, TECHNIQUE_SPLAT, paths);
 }
 
 /* --- light paths ------------------------------------------------------------------------------ */
@@ -187,7 +204,7 @@ static void add_splat(const vcm_view *view, const scene_view *scene, const vcm_s
     const vec3 visible = vcm_splat_visible(scene, splat, view->path.cutouts, &rays);
     to->rays += rays;
     if (!vcm_splat_light(splat, visible, &radiance)) return;
-    int64_t *sum = view->sums + 3 * ((int64_t)splat->y * view->pixels.width + splat->x);
+    int64_t *sum = view->sums + 3 * ((int64_t)splat->y * view->viewer.pixels.width + splat->x);
     const float value[3] = {radiance.x, radiance.y, radiance.z};
     for (int c = 0; c < 3; ++c)
         __atomic_fetch_add(sum + c, light_splat_units(value[c], view->unit, &to->cut),
@@ -255,7 +272,7 @@ static kd_status trace_on_device(vcm_state *state, const frame *frame) {
 static void trace_on_host(vcm_state *state, const frame *frame) {
     vcm_work work = {state, frame->scene};
     if (state->view.splat)
-        memset(state->view.sums, 0, 3 * (size_t)state->view.paths * sizeof *state->view.sums);
+        memset(state->view.sums, 0, vcm_sums(&state->view) * sizeof *state->view.sums);
     parallel_for(state->chunk_count, 1, trace_chunks, &work);
 }
 
@@ -289,7 +306,7 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status statu
     memory_free(all);
     KD_TRY(status);
     if (size == 1 || !state->view.splat) return KD_OK;
-    const uint64_t sums = 3 * (uint64_t)state->view.paths;
+    const uint64_t sums = vcm_sums(&state->view);
     return frame->device_frame ? ranks_device_sum(frame->comm, state->view.sums, sums)
                                : ranks_all_sum(frame->comm, state->view.sums, sums);
 }
@@ -370,20 +387,6 @@ static kd_status make_photons(vcm_state *state, const frame *frame, uint64_t *be
 
 /* --- passes ----------------------------------------------------------------------------------- */
 
-/* Returns the wavelength of a pass. One sequence spreads the passes over the tents (spectrum_draw)
-   and over the positions in each, so that the colours of consecutive passes add up to white soon.
- */
-static float pass_wavelength(uint64_t seed, uint32_t pass) {
-    const float begins[] = {0, SPECTRUM_VIOLET_SHARE / 3.0f, 1 / 3.0f, 2 / 3.0f, 1};
-    const rng_block start = rng_draw(rng_key_make(seed, PIXEL_PASS, UINT64_MAX), 0, 0);
-    const double sum = (double)start.value[0] + pass * 0.6180339887498949;
-    const float at = (float)((sum - floor(sum)) * 0x1.fffffep-1);
-    int tent = 0;
-    while (tent < 3 && at >= begins[tent + 1]) ++tent;
-    const float inside = (at - begins[tent]) / (begins[tent + 1] - begins[tent]);
-    return spectrum_draw(vec3_all(1), at, float_min(inside, 0x1.fffffep-1f));
-}
-
 static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
     const scene_view *scene = frame->scene;
     const uint64_t seed = frame->options->seed;
@@ -398,7 +401,7 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
                            progressive_radius_share(pass, (double)frame->options->alpha));
     view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;
     if (!state->disperses) return;
-    view->wavelength = pass_wavelength(seed, pass);
+    view->wavelength = vcm_pass_wavelength(seed, pass);
     view->tint = spectrum_colour(view->wavelength, vec3_all(1));
 }
 
@@ -426,7 +429,7 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     frame->statistics.photon_rays += counts.samples.rays;
     frame->statistics.photons_emitted += state->view.paths;
     frame->statistics.caustics_stored += state->view.grid.count;
-    frame->statistics.radius = (double)state->view.radius;
+    if (state->view.merge) frame->statistics.radius = (double)state->view.radius;
     return KD_OK;
 }
 
@@ -447,13 +450,24 @@ static void vcm_show_light(const frame *frame, light_source *out) {
 }
 
 static uint64_t vcm_bytes(const kd_render_options *options) {
-    const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
-    return pixels * (3 * sizeof(int64_t) + PHOTON_BYTES);
+    return pixels_of(options) * (3 * sizeof(int64_t) + PHOTON_BYTES);
 }
 
 static uint64_t vcm_launch_bytes(const scene_view *scene, const kd_render_options *options) {
-    (void)scene;
-    return waves_launch_bytes(options, 1, vcm_wave_paths(options), VCM_PATH_BYTES);
+    return waves_launch_bytes(options, 1, vcm_wave_paths(options),
+                              waves_path_bytes(waves_are_general(scene)));
+}
+
+static uint64_t light_bytes(const kd_render_options *options) {
+    return pixels_of(options) * 3 * sizeof(int64_t);
+}
+
+/* Light paths and eye paths use the same memory, one after the other. */
+static uint64_t light_launch_bytes(const scene_view *scene, const kd_render_options *options) {
+    const uint64_t eye = vcm_launch_bytes(scene, options), flying = vcm_wave_paths(options);
+    const uint64_t paths = options->photons < flying ? options->photons : flying;
+    const uint64_t light = waves_launch_bytes(options, 0, 0, 0) + paths * VCM_LIGHT_BYTES;
+    return light > eye ? light : eye;
 }
 
 const integrator integrator_vcm = {.name = "vcm",
@@ -469,3 +483,17 @@ const integrator integrator_vcm = {.name = "vcm",
                                    .show_light = vcm_show_light,
                                    .depth_probe = &integrator_path,
                                    .state_bytes = vcm_bytes};
+
+const integrator integrator_light = {.name = "light",
+                                     .source = "Dutre, Lafortune and Willems 1993",
+                                     .omits = OMITS_SPECULAR,
+                                     .prepare = light_prepare,
+                                     .sample = vcm_sample,
+                                     .splats = vcm_splats,
+                                     .close = vcm_close,
+                                     .pass = vcm_pass,
+                                     .launch = KD_IF_CUDA(vcm_launch),
+                                     .launch_bytes = light_launch_bytes,
+                                     .show_light = vcm_show_light,
+                                     .depth_probe = &integrator_path,
+                                     .state_bytes = light_bytes};

@@ -18,7 +18,7 @@ __launch_bounds__(TRACE_BLOCK) void find_footprints(const __grid_constant__ scen
                                                     int32_t side, float *t) {
     const int32_t i = (int32_t)(blockIdx.x * TRACE_BLOCK + threadIdx.x);
     if (i >= side * side) return;
-    const ray ray = vcm_footprint_ray(&view.pixels, side, i);
+    const ray ray = vcm_footprint_ray(&view.viewer, side, i);
     const ray_hit hit = tritree_closest(&scene.tree, ray);
     t[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
 }
@@ -60,7 +60,7 @@ kd_status vcm_cuda_open(vcm_cuda *out, uint64_t sums) {
 void vcm_cuda_close(vcm_cuda *owned) {
     device_memory_free(owned->counts);
     device_buffer_free(&owned->sorted);
-    device_buffer_free(&owned->photons);
+    device_buffer_free(&owned->joined);
     device_buffer_free(&owned->ends);
     device_buffer_free(&owned->scratch);
     memset(owned, 0, sizeof *owned);
@@ -86,11 +86,10 @@ kd_status vcm_cuda_footprints(float *t, int32_t side, const vcm_view *view,
 }
 
 kd_status vcm_cuda_fetch(const vcm_cuda *device, vcm_photon *photons, uint64_t count) {
-    return device_memory_download(photons, device->photons.memory, count * sizeof *photons);
+    return device_memory_download(photons, device->photons, count * sizeof *photons);
 }
 
-static kd_status sort_into(vcm_cuda *device, const vcm_grid *grid) {
-    const vcm_photon *photons = (const vcm_photon *)device->photons.memory;
+static kd_status sort_into(vcm_cuda *device, const vcm_photon *photons, const vcm_grid *grid) {
     uint32_t *ends = (uint32_t *)device->ends.memory;
     const uint64_t buckets = (uint64_t)grid->mask + 1;
     const unsigned blocks = cuda_blocks(grid->count, TRACE_BLOCK);
@@ -110,13 +109,15 @@ static kd_status sort_into(vcm_cuda *device, const vcm_grid *grid) {
 kd_status vcm_cuda_build(vcm_cuda *device, const vcm_photon *photons, uint64_t count,
                          vcm_view *view) {
     vcm_grid grid = vcm_grid_make(count, view->radius);
+    const vcm_photon *unsorted = device->photons;
     if (photons) {
-        KD_TRY(device_buffer_reserve(&device->photons, count * sizeof *photons));
-        KD_TRY(device_memory_upload(device->photons.memory, photons, count * sizeof *photons));
+        KD_TRY(device_buffer_reserve(&device->joined, count * sizeof *photons));
+        KD_TRY(device_memory_upload(device->joined.memory, photons, count * sizeof *photons));
+        unsorted = (const vcm_photon *)device->joined.memory;
     }
     KD_TRY(device_buffer_reserve(&device->sorted, count * sizeof *photons));
     KD_TRY(device_buffer_reserve(&device->ends, ((uint64_t)grid.mask + 1) * sizeof *grid.ends));
-    KD_TRY(sort_into(device, &grid));
+    KD_TRY(sort_into(device, unsorted, &grid));
     grid.photons = (const vcm_photon *)device->sorted.memory;
     grid.ends = (const uint32_t *)device->ends.memory;
     view->grid = grid;

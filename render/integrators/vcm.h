@@ -2,17 +2,21 @@
    Source: Georgiev, Krivanek, Davidovic and Slusallek 2012, "Light transport simulation with vertex
            connection and merging"; Hachisuka, Pantaleoni and Jensen 2012, "A path space
            extension for robust light transport simulation".
-   Idea: eye paths are those of shaders/path.h, light paths those of light.h; vcm_weights.h says which
-         techniques find light, and weighs them. A pass traces as many light paths as there are
-         pixels, then one eye path per pixel.
-   Wavelengths: all paths of a pass have the same one behind dispersive glass, so that paths that
-         merge agree.
+           The integrator `light` is the technique splat alone: Dutre, Lafortune and Willems 1993,
+           "Monte Carlo light tracing with direct computation of pixel intensities".
+   Idea: eye paths are those of shaders/path.h, light paths those of light_path.h; vcm_weights.h says
+         which techniques find light, and weighs them. A pass traces its light paths, then one eye
+         path per pixel.
+   Wavelengths: behind dispersive glass all paths of a pass have the same one, so that paths that
+         merge agree; if none merge, each light path has its own.
    Invariants: a light path is a pure function of (seed, pass, path), a sample one of (seed, pixel,
                pass) and of the pass's photons and splats. */
 #ifndef KD_RENDER_INTEGRATORS_VCM_H
 #define KD_RENDER_INTEGRATORS_VCM_H
+#include "photon/density/estimate_radius.h"
 #include "photon/density/flux_sum.h"
-#include "render/integrators/light.h"
+#include "photon/density/tiles.h"
+#include "render/integrators/light_path.h"
 #include "render/integrators/vcm_camera.h"
 #include "render/integrators/vcm_grid.h"
 #include "render/integrators/vcm_weights.h"
@@ -21,17 +25,19 @@
 extern "C" {
 #endif
 
-enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8 };
+enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8, VCM_DRAW_WAVELENGTH = 9 };
 
 /* Everything that a pass's paths depend on. */
 typedef struct vcm_view {
-    pixel_view pixels; /* without its scene */
-    light_eye limits;  /* limits of light paths; without its camera */
+    vcm_viewer viewer;
+    light_limits limits;
     path_options path; /* without its clamp */
     float clamp;       /* applied to weighed light */
     photon_emission emission;
     bool eye, lamps, splat, merge; /* techniques */
     bool needs_light;              /* some technique needs light paths */
+    bool weighs;                   /* some other technique than splat is on */
+    bool apart;                    /* each light path has a wavelength of its own */
     uint32_t paths;                /* light paths per pass */
     float merges;                  /* pi radius^2 paths: merging paths per density; 0: no merging */
     float radius;
@@ -43,11 +49,39 @@ typedef struct vcm_view {
     float scale;      /* flux_scale */
 } vcm_view;
 
+/* Number of sums of splats. */
+KD_FN uint64_t vcm_sums(const vcm_view *view) {
+    return view->splat
+               ? 3 * (uint64_t)view->viewer.pixels.width * (uint64_t)view->viewer.pixels.height
+               : 0;
+}
+
 KD_FN vec3 vcm_tinted(const vcm_view *view, bool disperses, vec3 radiance) {
     return disperses ? vec3_mul(radiance, view->tint) : radiance;
 }
 
 /* --- light paths ------------------------------------------------------------------------------ */
+
+/* Returns the wavelength of a pass. One sequence spreads the passes over the tents (spectrum_draw)
+   and over the positions in each, so that the colours of consecutive passes add up to white soon.
+ */
+KD_FN float vcm_pass_wavelength(uint64_t seed, uint32_t pass) {
+    const float begins[] = {0, SPECTRUM_VIOLET_SHARE / 3.0f, 1 / 3.0f, 2 / 3.0f, 1};
+    const rng_block start = rng_draw(rng_key_make(seed, PIXEL_PASS, UINT64_MAX), 0, 0);
+    const double sum = (double)start.value[0] + pass * 0.6180339887498949;
+    const float at = (float)((sum - floor(sum)) * 0x1.fffffep-1);
+    int tent = 0;
+    while (tent < 3 && at >= begins[tent + 1]) ++tent;
+    const float inside = (at - begins[tent]) / (begins[tent + 1] - begins[tent]);
+    return spectrum_draw(vec3_all(1), at, float_min(inside, 0x1.fffffep-1f));
+}
+
+/* Wavelength of the light path with this key behind dispersive glass; 0: there is none. */
+KD_FN float vcm_light_wavelength(const vcm_view *view, rng_key key) {
+    if (!view->apart) return view->wavelength;
+    const rng_block random = rng_draw(key, 0, VCM_DRAW_WAVELENGTH);
+    return spectrum_draw(vec3_all(1), random.value[0], random.value[1]);
+}
 
 typedef struct vcm_light_path {
     light_path base;
@@ -64,9 +98,10 @@ KD_FN vcm_light_path vcm_light_begin(const vcm_view *view, const scene_view *sce
     path.base = light_path_begin(scene, &view->emission, number);
     if (path.base.over) return path;
     emitted_photon *flying = &path.base.photon_state.flying;
-    flying->wavelength = view->wavelength;
-    path.emitted = vcm_emission_density(scene, &view->emission, flying->light, flying->ray.origin,
-                                        flying->ray.direction);
+    flying->wavelength = vcm_light_wavelength(view, path.base.photon_state.key);
+    path.emitted = !view->weighs ? 1
+                                 : vcm_emission_density(scene, &view->emission, flying->light,
+                                                        flying->ray.origin, flying->ray.direction);
     path.base.over = !(path.emitted > 0);
     path.from = flying->ray.origin;
     return path;
@@ -114,7 +149,7 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         turn.cosine = fabsf(vec3_dot(next.direction, at->geometric));
         turn.pdf = next.pdf;
         if (!next.specular) {
-            turn.back = vcm_pdf_radiance(at, next.direction, wo);
+            if (view->weighs) turn.back = vcm_pdf_radiance(at, next.direction, wo);
             if (path->chain.from_lens && surface_holds_photons(at)) turn.merges = view->merges;
             ++state->scattered;
         }
@@ -122,7 +157,9 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         flying->ray = surface_leave(at, next.direction, INFINITY);
     }
     vcm_chain_turn(&path->chain, &turn, false);
-    if (path->base.landed < VCM_ROULETTE_DEPTH) return vec3_largest(flying->power) > 0;
+    /* densities leave out roulette, so that weights would trust light paths too much */
+    if (view->weighs && path->base.landed < VCM_ROULETTE_DEPTH)
+        return vec3_largest(flying->power) > 0;
     const float lot = rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0];
     flying->power = photon_roulette(carried, flying->power, lot, &discarded);
     return !vec3_is_zero(flying->power);
@@ -157,10 +194,10 @@ KD_FN bool vcm_light_next(const vcm_view *view, const scene_view *scene, vcm_lig
     return true;
 }
 
-/* Returns what the vertex scatters towards `wo`, 1/sr times flux, with |cosine|, and the density
- *back with which an eye path from there samples the path's direction. */
-KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *path, vec3 wo,
-                               float *back) {
+/* Returns what the vertex scatters towards `wo`, 1/sr times flux, with |cosine|, and, if the view
+   weighs, the density *back with which an eye path from there samples the path's direction. */
+KD_FN vec3 vcm_light_scattered(const vcm_view *view, const scene_view *scene,
+                               const vcm_light_path *path, vec3 wo, float *back) {
     const emitted_photon *flying = &path->base.photon_state.flying;
     const surface *at = &path->base.at;
     const vec3 wi = vec3_negate(flying->ray.direction);
@@ -169,12 +206,17 @@ KD_FN vec3 vcm_light_scattered(const scene_view *scene, const vcm_light_path *pa
             medium_phase(medium_of(scene, flying->medium)->g, vec3_dot(flying->ray.direction, wo));
         return vec3_scale(flying->power, *back);
     }
-    /* without a call where the shading normal is the geometric one */
-    const vec3 flux = surface_is_tilted(at) ? bsdf_flux(at, wi, wo)
-                                            : vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
-                                                         fabsf(vec3_dot(wo, at->geometric)));
-    const vec3 sent = vec3_mul(flux, flying->power);
-    if (!vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
+    vec3 sent;
+    if (surface_is_tilted(at)) {
+        sent = vec3_mul(bsdf_flux(at, wi, wo), flying->power);
+    } else { /* without a call where the shading normal is the geometric one */
+        photon like;
+        memset(&like, 0, sizeof like);
+        like.power = flying->power;
+        like.direction = flying->ray.direction;
+        sent = vec3_scale(photon_scattered(at, wo, &like), fabsf(vec3_dot(wo, at->geometric)));
+    }
+    if (view->weighs && !vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
     return sent;
 }
 
@@ -197,16 +239,17 @@ KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
     const bool in_volume = path->base.turn == PHOTON_SCATTERS_IN_VOLUME;
     const vec3 place = in_volume ? flying->ray.origin : at->position;
     vcm_projection seen;
+    rng_block random;
     float back = 0;
     memset(&seen, 0, sizeof seen);
+    memset(&random, 0, sizeof random);
     if (!in_volume && (surface_is_specular(at) || (scene->materials[at->material].flags &
                                                    (MATERIAL_HIDDEN | MATERIAL_CATCHER))))
         return false;
-    if (!vcm_project(&view->pixels, place, rng_draw(state->key, state->step, VCM_DRAW_CAMERA),
-                     &seen))
-        return false;
+    if (view->viewer.samples) random = rng_draw(state->key, state->step, VCM_DRAW_CAMERA);
+    if (!vcm_project(&view->viewer, place, random, &seen)) return false;
     const vec3 wo = vec3_normalize(vec3_sub(seen.eye, place));
-    const vec3 sent = vcm_light_scattered(scene, path, wo, &back);
+    const vec3 sent = vcm_light_scattered(view, scene, path, wo, &back);
     if (vec3_is_zero(sent)) return false;
     out->medium = in_volume ? flying->medium
                             : medium_beyond_surface(at, vec3_negate(flying->ray.direction), wo,
@@ -214,12 +257,19 @@ KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
     out->shadow = in_volume ? ray_make(place, vec3_sub(seen.eye, place), 0, 1)
                             : surface_connect(at, seen.eye);
     const float cosine = in_volume ? 1 : fabsf(vec3_dot(wo, at->geometric));
-    const bool merges = !in_volume && path->chain.from_lens && surface_holds_photons(at);
-    const float camera = seen.per_area * cosine / (float)view->paths;
-    const float light = camera * ((merges ? view->merges : 0) + vcm_chain_join(&path->chain) +
-                                  path->chain.others * back);
-    out->weight = seen.per_area * seen.filter * vcm_weight(light, 0);
-    out->sent = vcm_tinted(view, path->disperses, sent);
+    out->weight = seen.per_area * seen.filter;
+    if (view->weighs) {
+        const bool merges = !in_volume && path->chain.from_lens && surface_holds_photons(at);
+        const float camera = seen.per_area * cosine / (float)view->paths;
+        out->weight *=
+            vcm_weight(camera * ((merges ? view->merges : 0) + vcm_chain_join(&path->chain) +
+                                 path->chain.others * back),
+                       0);
+    }
+    out->sent = sent;
+    if (path->disperses)
+        out->sent = vec3_mul(sent, view->apart ? spectrum_colour(flying->wavelength, vec3_all(1))
+                                               : view->tint);
     out->limit = state->scattered > 0 ? view->clamp * (float)view->paths : 0;
     out->x = seen.x;
     out->y = seen.y;
@@ -252,12 +302,17 @@ KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vc
     landed->place = at->position;
     landed->power = path->base.photon_state.flying.power;
     landed->direction = path->base.photon_state.flying.ray.direction;
-    landed->normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    vcm_photon_set_normal(landed, at->front ? at->geometric : vec3_negate(at->geometric));
     landed->others = path->chain.others;
-    landed->landed = path->base.landed;
+    landed->landed = (uint8_t)path->base.landed;
     landed->disperses = path->disperses;
-    landed->path = (uint32_t)path->base.photon_state.key.path;
+    landed->path = (uint32_t)path->base.photon_state.key.path & 0x7fffffffu;
     return true;
+}
+
+/* Returns true if the photon's side of its triangle faces the way of a surface's. */
+KD_FN bool vcm_photon_faces(const vcm_photon *photon, vec3 normal) {
+    return vec3_dot(vcm_photon_normal(photon), normal) >= 127 * TILE_COSINE;
 }
 
 #ifdef __cplusplus

@@ -12,9 +12,30 @@ typedef struct vcm_projection {
     float filter;   /* filter's value over the probability of the pixel */
 } vcm_projection;
 
-/* Returns the camera at the time of a random number. */
-KD_FN camera vcm_camera_at(const pixel_view *view, float random) {
-    return view->moves ? camera_between(&view->eye, &view->eye_end, random) : view->eye;
+/* A camera, and what does not change while it rests. */
+typedef struct vcm_viewer {
+    pixel_view pixels; /* without its scene */
+    camera_sight sight;
+    bool samples; /* a splat samples the time, the lens or the filter */
+} vcm_viewer;
+
+KD_FN vcm_viewer vcm_viewer_of(const pixel_view *pixels) {
+    vcm_viewer viewer;
+    viewer.pixels = *pixels;
+    viewer.sight = camera_sight_of(&pixels->eye, pixels->height);
+    viewer.samples =
+        pixels->moves || pixels->eye.lens_radius > 0 || pixels->filter != PIXEL_FILTER_BOX;
+    return viewer;
+}
+
+/* Returns the camera at the time of a random number, and sets *sight. */
+KD_FN camera vcm_camera_at(const vcm_viewer *viewer, float random, camera_sight *sight) {
+    const pixel_view *view = &viewer->pixels;
+    *sight = viewer->sight;
+    if (!view->moves) return view->eye;
+    const camera eye = camera_between(&view->eye, &view->eye_end, random);
+    *sight = camera_sight_of(&eye, view->height);
+    return eye;
 }
 
 /* Value of a pixel filter at an offset from the pixel's corner: the density of pixel_filter_draw
@@ -78,9 +99,11 @@ KD_FN bool vcm_choose_pixel(const pixel_view *view, float x, float y, float rand
 
 /* Projects a point; random.value[0..1] sample the lens, [2] the time, [3] the pixel. Returns false
    if the camera does not see it. */
-KD_FN bool vcm_project(const pixel_view *view, vec3 point, rng_block random, vcm_projection *out) {
-    const camera eye = vcm_camera_at(view, random.value[2]);
-    const camera_sight sight = camera_sight_of(&eye, view->height);
+KD_FN bool vcm_project(const vcm_viewer *viewer, vec3 point, rng_block random,
+                       vcm_projection *out) {
+    const pixel_view *view = &viewer->pixels;
+    camera_sight sight;
+    const camera eye = vcm_camera_at(viewer, random.value[2], &sight);
     const float focus =
         eye.focus_distance > 0 ? eye.focus_distance : vec3_length(vec3_sub(eye.look_at, eye.eye));
     vec3 lens = vec3_all(0);
@@ -111,20 +134,20 @@ KD_FN bool vcm_project(const pixel_view *view, vec3 point, rng_block random, vcm
 
 /* Returns the ray through the centre of pixel i of a grid of side x side pixels over the picture.
  */
-KD_FN ray vcm_footprint_ray(const pixel_view *view, int32_t side, int32_t i) {
-    const camera_sight sight = camera_sight_of(&view->eye, view->height);
+KD_FN ray vcm_footprint_ray(const vcm_viewer *viewer, int32_t side, int32_t i) {
+    const pixel_view *view = &viewer->pixels;
     rng_block centre;
     for (int d = 0; d < 4; ++d) centre.value[d] = 0.5f;
-    return camera_ray_by(&view->eye, &sight, view->width, view->height,
+    return camera_ray_by(&view->eye, &viewer->sight, view->width, view->height,
                          (int32_t)((int64_t)(i % side) * view->width / side),
                          (int32_t)((int64_t)(i / side) * view->height / side), centre);
 }
 
 /* Returns 1 / vcm_projection.per_area for a surface at distance 1 along a camera ray, or for an
    orthographic camera at any distance. `time`: of the ray's camera. */
-KD_FN float vcm_camera_spread(const pixel_view *view, float time, vec3 direction) {
-    const camera eye = vcm_camera_at(view, time);
-    const camera_sight sight = camera_sight_of(&eye, view->height);
+KD_FN float vcm_camera_spread(const vcm_viewer *viewer, float time, vec3 direction) {
+    camera_sight sight;
+    const camera eye = vcm_camera_at(viewer, time, &sight);
     const float cosine = vec3_dot(direction, sight.axes.normal);
     const float pixel2 = sight.pixel * sight.pixel;
     return eye.tall > 0 ? pixel2 * cosine : pixel2 * cosine * cosine * cosine;

@@ -11,7 +11,7 @@ extern "C" {
 
 enum {
     VCM_WAVE_PATHS = 1 << 21, /* paths in flight, unless fewer are requested */
-    VCM_PATH_BYTES = 331      /* bytes of each, as laid out by vcm_eye_waves.cu */
+    VCM_LIGHT_BYTES = 267     /* bytes of each light path, as laid out by vcm_light_waves.cu */
 };
 
 /* Returns the number of paths in flight of a launch with many paths. */
@@ -31,8 +31,9 @@ typedef struct vcm_counts {
 typedef struct vcm_cuda {
     int64_t *sums;
     vcm_counts *counts;
-    device_buffer photons;               /* in no order */
-    device_buffer sorted, ends, scratch; /* memory of their grid */
+    vcm_photon *photons; /* in no order, in the memory of wavefronts until the next ones */
+    uint64_t capacity;   /* maximum number of photons */
+    device_buffer joined, sorted, ends, scratch; /* of all ranks; memory of their grid */
 } vcm_cuda;
 
 /* `sums`: number of sums of splats. */

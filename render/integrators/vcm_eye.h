@@ -23,7 +23,7 @@ KD_FN vcm_eye_path vcm_eye_begin(const vcm_view *view, const scene_view *scene, 
     path.chain = vcm_chain_begin(0, 0);
     if (view->splat)
         path.chain = vcm_chain_begin(
-            (float)view->paths * vcm_camera_spread(&view->pixels, time, ray.direction), 0);
+            (float)view->paths * vcm_camera_spread(&view->viewer, time, ray.direction), 0);
     path.from_normal = vec3_all(0);
     path.disperses = false;
     return path;
@@ -152,7 +152,7 @@ KD_FN flux_sum vcm_eye_merge_part(const vcm_view *view, const vcm_eye_path *path
             const vcm_photon *landed = &view->grid.photons[i];
             if (!(pointtree_dist2(at->position, landed->place) <= bound2)) continue;
             if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
-            if (!(vec3_dot(landed->normal, normal) >= TILE_COSINE)) continue;
+            if (!vcm_photon_faces(landed, normal)) continue;
             if (!vcm_grid_holds(&view->grid, &range, landed->place)) continue;
             photon like;
             memset(&like, 0, sizeof like);
@@ -184,6 +184,8 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
     path_state *state = &path->state;
     const vec3 wo = vec3_negate(state->ray.direction);
     if (!path_go_on(scene, state, event, at, depth, key)) return false;
+    /* nothing else finds light behind a surface that scatters */
+    if (!view->weighs && !state->specular) return false;
     vcm_turn turn = {state->pdf, state->pdf, 1, state->specular, false, 0};
     path->from_normal = vec3_all(0);
     if (event == PATH_SCATTERS) {
@@ -211,7 +213,7 @@ KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vc
     if (hits && at->disperses) path->disperses = true;
     if (in_volume || hits)
         vcm_chain_land(&path->chain,
-                       depth == 1 && view->pixels.eye.tall > 0
+                       depth == 1 && view->viewer.pixels.eye.tall > 0
                            ? 1
                            : vec3_length2(vec3_sub(in_volume ? state->place : at->position,
                                                    state->ray.origin)),
@@ -222,13 +224,11 @@ KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vc
     return event;
 }
 
-/* Radiance that the path brings to its pixel from a vertex. `sent`: emission or sky; `more`: of
-   lamps and merges, not weakened by the path's throughput. `scattered`: the path has been, before
-   the vertex. */
-KD_FN vec3 vcm_eye_brings(const vcm_view *view, vec3 throughput, bool disperses, bool scattered,
-                          vec3 sent, vec3 more) {
-    const vec3 brought = path_limited(scattered ? view->clamp : 0, vec3_mul(throughput, more));
-    return vcm_tinted(view, disperses, vec3_add(sent, brought));
+/* Radiance that the path brings to its pixel from its vertex: from lamps or merges, `more` being
+   what arrives there. */
+KD_FN vec3 vcm_eye_brings(const vcm_view *view, const vcm_eye_path *path, vec3 more) {
+    const vec3 throughput = vcm_tinted(view, path->disperses, path->state.throughput);
+    return path_limited(path->state.scattered > 0 ? view->clamp : 0, vec3_mul(throughput, more));
 }
 
 /* Adds to *result the light at the end of the path's ray number `depth`; returns false if the path
@@ -237,23 +237,24 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
                         int32_t depth, rng_key key, path_result *result) {
     surface at;
     shadow_request request;
-    vec3 sent, more = vec3_all(0);
+    vec3 sent;
     path_state *state = &path->state;
     const ray_hit hit = path_advance(scene, SCENE_TREE, &view->path, state, key, result);
     const path_turn event = vcm_eye_arrive(view, scene, path, depth, hit, key, &at, &sent);
     if (depth == 1 && at.triangle != KD_NONE) result->first = at;
-    if (view->lamps && path_seeks_light(event, &at) &&
-        vcm_eye_lamp(view, scene, path, event, &at, key, &request))
-        more = shadow_request_light(&request, path_transmittance(scene, SCENE_TREE, request.ray,
-                                                                 request.medium, view->path.cutouts,
-                                                                 &result->rays));
+    sent = vcm_tinted(view, path->disperses, sent);
     if (vcm_eye_merges(view, event, &at)) {
-        const flux_sum merged = vcm_eye_merge_part(view, path, &at, depth, 0, 1);
-        more = vec3_add(more, vcm_eye_merged(view, &merged));
+        const flux_sum sum = vcm_eye_merge_part(view, path, &at, depth, 0, 1);
+        sent = vec3_add(sent, vcm_eye_brings(view, path, vcm_eye_merged(view, &sum)));
     }
-    result->radiance =
-        vec3_add(result->radiance, vcm_eye_brings(view, state->throughput, path->disperses,
-                                                  state->scattered > 0, sent, more));
+    result->radiance = vec3_add(result->radiance, sent);
+    if (view->lamps && path_seeks_light(event, &at) &&
+        vcm_eye_lamp(view, scene, path, event, &at, key, &request)) {
+        const vec3 visible = path_transmittance(scene, SCENE_TREE, request.ray, request.medium,
+                                                view->path.cutouts, &result->rays);
+        result->radiance = vec3_add(
+            result->radiance, vcm_eye_brings(view, path, shadow_request_light(&request, visible)));
+    }
     return event != PATH_ENDS && vcm_eye_turn(view, scene, path, event, &at, depth, key);
 }
 
@@ -276,8 +277,8 @@ KD_FN float vcm_eye_time(const pixel_view *pixels, rng_key key) {
     return pixels->moves ? sobol_draw(key, 0, PATH_DRAW_TIME).value[0] : 0;
 }
 
-/* Sample `sample` of a pixel: an eye path, and the pixel's splats. `pixels`: view->pixels with the
-   scene. */
+/* Sample `sample` of a pixel: an eye path, and the pixel's splats. `pixels`: view->viewer.pixels
+   with the scene. */
 KD_FN pixel_sample vcm_pixel(const vcm_view *view, const pixel_view *pixels, int32_t x, int32_t y,
                              uint32_t sample) {
     const scene_view *scene = pixels->scene;

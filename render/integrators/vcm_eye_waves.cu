@@ -1,17 +1,17 @@
 /* Eye paths of `vcm` as wavefronts on a CUDA device (vcm_eye.h, vcm_waves.cuh).
    Data flow: eye_begin starts the paths of pixels; their rays are cast; wave_list sorts the paths by
-              the kind of surface hit; eye_shade adds what each vertex brings, or, if a lamp was
-              sampled, stores it with the shadow ray; it samples the next rays; the shadow rays are
-              cast; eye_add adds what was stored. eye_finish traces the last few paths to their
-   ends, and eye_film adds radiance and splats to the film.
-   Invariants: the terms added to a slot, and their order, are those of vcm_eye_next: one per
-               vertex, so the film has the CPU's bits. */
+              the kind of surface hit; eye_shade adds emission and merges, stores what a sampled
+   lamp brings with its shadow ray, and samples the next rays; the shadow rays are cast; add_shadows
+   adds what was stored. eye_finish traces the last few paths to their ends, and eye_film adds
+   radiance and splats to the film.
+   Invariants: the terms added to a slot, and their order, are those of vcm_eye_next, so the film
+               has the CPU's bits. */
 #include "render/integrators/integrators.h"
 #include "render/integrators/vcm_waves.cuh"
 
 namespace {
 
-enum { GAIN_PARTS = 4, FILM_BLOCK = 128 };
+enum { FILM_BLOCK = 128 };
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
@@ -75,39 +75,25 @@ __device__ __forceinline__ bool load_eye(const scene_view &scene, const vcm_view
 /* --- wavefronts ------------------------------------------------------------------------------- */
 
 /* Data flow: reads the slots begin to end; writes their paths behind the continuing ones, and
-              radiance 0. A slot outside the image, or whose sample the film already has, gets an
-              empty path. */
+              radiance 0. */
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void eye_begin(const __grid_constant__ scene_view scene,
                                                const __grid_constant__ vcm_view view,
                                                const __grid_constant__ path_waves w,
                                                uint32_t wave) {
-    wave_record *now = wave_at(w, wave);
-    const path_store &to = w.stores[wave % 2];
-    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
-    uint32_t rays = 0, left_out = 0;
-    for (uint32_t slot = begin + blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < end;
-         slot += gridDim.x * BEGIN_BLOCK) {
-        const slot_place at = place_of_slot(w, slot);
-        const bool begins = slot_is_inside(w, at) &&
-                            at.sample >= w.pixels[(int64_t)at.y * w.range.width + at.x].samples;
+    begin_paths(w, wave, [&](uint32_t slot, uint32_t at, uint32_t *rays) {
+        ray ray;
         vcm_eye_path path;
         memset(&path, 0, sizeof path);
-        path.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
+        const bool begins = slot_ray(w, slot, &ray);
+        path.state = path_begin(ray);
         if (begins) {
-            const rng_key key = key_of_slot(w, at);
-            const ray ray = pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key);
-            path = vcm_eye_begin(&view, &scene, ray, vcm_eye_time(&w.view, key), &rays);
-            w.radiance[slot] = make_float4(0, 0, 0, 0);
+            const rng_key key = key_of_slot(w, place_of_slot(w, slot));
+            path = vcm_eye_begin(&view, &scene, ray, vcm_eye_time(&w.view, key), rays);
         }
-        left_out += !begins;
-        store_eye(to, kept + (slot - begin), path, begins ? slot : KD_NONE, 1);
-    }
-    rays = __reduce_add_sync(0xffffffffu, rays);
-    left_out = __reduce_add_sync(0xffffffffu, left_out);
-    if (threadIdx.x % 32 != 0) return;
-    if (left_out) atomicAdd(&now->left_out, left_out);
-    if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
+        store_eye(w.stores[wave % 2], at, path, begins ? slot : KD_NONE, 1);
+        return begins;
+    });
 }
 
 /* A path during the steps of a wavefront. */
@@ -118,8 +104,7 @@ struct shaded_eye {
     surface at;
     path_turn turn;
     bool arrives; /* at a vertex, or leaves the scene */
-    vec3 sent;    /* emission or sky */
-    vec3 merged;
+    vec3 sent;    /* emission or sky, and merges */
 };
 
 template <bool general, bool diffuse>
@@ -207,36 +192,39 @@ __device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
         if (own) sum = part;
         __syncwarp();
     }
-    s.merged = merges ? vcm_eye_merged(&view, &sum) : vec3_all(0);
+    if (!s.arrives) return;
+    s.sent = vcm_tinted(&view, s.path.disperses, s.sent);
+    if (merges)
+        s.sent = vec3_add(s.sent, vcm_eye_brings(&view, &s.path, vcm_eye_merged(&view, &sum)));
 }
 
 /* --- lamps and continuation ------------------------------------------------------------------- */
 
-/* Adds what the vertex brings, or stores it with the shadow ray. */
+/* Adds emission and merges; samples a lamp and stores its contribution with the shadow ray, as
+   path_store.cuh does. That of an occluded lamp is added at once, since it is NaN, not 0, if a
+   factor is not finite. */
 template <bool general, bool diffuse>
 __device__ __forceinline__ void eye_light(const scene_view &scene, const vcm_view &view,
                                           const path_waves &w, uint32_t *shadows, shaded_eye &s) {
     if (!s.arrives) return;
-    const vec3 throughput = s.path.state.throughput;
-    const bool scattered = s.path.state.scattered > 0;
+    add_radiance(w, s.slot, s.sent);
     const path_turn turn = general || s.turn == PATH_ENDS ? s.turn : PATH_SCATTERS;
     shadow_request request;
     as_listed<diffuse>(s.at);
     if (!view.lamps || !path_seeks_light(turn, &s.at) ||
-        !vcm_eye_lamp(&view, &scene, &s.path, turn, &s.at, s.key, &request)) {
-        add_radiance(
-            w, s.slot,
-            vcm_eye_brings(&view, throughput, s.path.disperses, scattered, s.sent, s.merged));
+        !vcm_eye_lamp(&view, &scene, &s.path, turn, &s.at, s.key, &request))
+        return;
+    const uint32_t at = take_place(shadows);
+    store_ray(w.shadow_rays, at, request.ray);
+    if (general) {
+        const vec3 throughput = vcm_tinted(&view, s.path.disperses, s.path.state.throughput);
+        store_shadow_parts(w, at, request, s.slot, throughput, s.path.state.scattered > 0);
         return;
     }
-    const uint32_t at = take_place(shadows);
-    float4 *gain = w.shadow_gain + GAIN_PARTS * (uint64_t)at;
-    store_ray(w.shadow_rays, at, request.ray);
-    gain[0] = with_fourth(request.sent, request.weight);
-    gain[1] = with_fourth(throughput, __uint_as_float(s.slot));
-    gain[2] = with_fourth(s.sent, __uint_as_float(request.medium));
-    gain[3] = with_fourth(s.merged,
-                          __uint_as_float((uint32_t)s.path.disperses | (uint32_t)scattered << 1));
+    const vec3 dark = shadow_request_light(&request, vec3_all(0));
+    const vec3 light = shadow_request_light(&request, vec3_all(1));
+    add_radiance(w, s.slot, vcm_eye_brings(&view, &s.path, dark));
+    w.shadow_gain[at] = with_fourth(vcm_eye_brings(&view, &s.path, light), __uint_as_float(s.slot));
 }
 
 /* Returns true if the path has another ray. */
@@ -279,34 +267,6 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     };
     shade_chunks(w.kinds, &now->kinds, cursor, general || diffuse ? 0 : 1,
                  diffuse ? 1 : (uint32_t)WAVE_LISTS, fetch, shade);
-}
-
-/* Data flow: reads what was stored with shadow rays, and what blocks them; adds to radiance and
-              counts. */
-template <bool general>
-__global__ __launch_bounds__(VCM_ADD_BLOCK,
-                             general ? 4 : 8) void eye_add(const __grid_constant__ scene_view scene,
-                                                           const __grid_constant__ vcm_view view,
-                                                           const __grid_constant__ path_waves w,
-                                                           uint32_t wave) {
-    const uint32_t count = wave_at(w, wave)->shadows;
-    uint32_t rays = 0;
-    for (uint32_t i = blockIdx.x * VCM_ADD_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * VCM_ADD_BLOCK) {
-        const float4 *gain = w.shadow_gain + GAIN_PARTS * (uint64_t)i;
-        const float4 lamp = gain[0], throughput = gain[1], sent = gain[2], merged = gain[3];
-        shadow_request request;
-        request.sent = first_three(lamp);
-        request.weight = lamp.w;
-        const vec3 visible = general ? shadow_share(scene, w, i, __float_as_uint(sent.w), &rays)
-                                     : vec3_all(w.blocked[i] ? 0.0f : 1.0f);
-        const vec3 more = vec3_add(shadow_request_light(&request, visible), first_three(merged));
-        const uint32_t flags = __float_as_uint(merged.w);
-        add_radiance(w, __float_as_uint(throughput.w),
-                     vcm_eye_brings(&view, first_three(throughput), flags & 1, flags & 2,
-                                    first_three(sent), more));
-    }
-    take_counts(w.counts, rays, 0);
 }
 
 /* --- completion of the last few paths, and the film ------------------------------------------- */
@@ -361,13 +321,6 @@ __global__ __launch_bounds__(FILM_BLOCK) void eye_film(const __grid_constant__ v
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-void lay_out_eye(path_waves *w, cuda_arena *arena) {
-    w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
-    for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, w->capacity);
-    lay_out_rays(w, arena, GAIN_PARTS * sizeof(float4));
-    lay_out_samples(w, arena);
-}
-
 template <bool general> kd_status run_eye_wave(const wave_run *run, const vcm_view *view) {
     KD_TRY(vcm_start(run, view, eye_begin, BEGIN_BLOCK, "eye_begin"));
     KD_TRY(cast_paths(run, run->wave == 0));
@@ -378,7 +331,7 @@ template <bool general> kd_status run_eye_wave(const wave_run *run, const vcm_vi
                          "eye_shade of diffuse surfaces"));
     if (!view->lamps) return KD_OK;
     KD_TRY(cast_shadows(run));
-    return vcm_start(run, view, eye_add<general>, VCM_ADD_BLOCK, "eye_add");
+    return add_shadows<general>(run);
 }
 
 /* Takes one sample of each pixel of the range. */
@@ -398,7 +351,10 @@ kd_status take_sample(const frame *frame, const vcm_view *view, const sample_ran
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
     w->capacity = (uint32_t)min(vcm_wave_paths(frame->options), (uint64_t)w->slots);
-    KD_TRY(vcm_reserve(&run, lay_out_eye));
+    w->options.clamp = view->clamp;
+    KD_TRY(vcm_reserve(&run, [&](path_waves *waves, cuda_arena *arena) {
+        lay_out_waves(waves, arena, run.general);
+    }));
     KD_TRY(vcm_run_waves(&run, [&]() {
         return run.general ? run_eye_wave<true>(&run, view) : run_eye_wave<false>(&run, view);
     }));

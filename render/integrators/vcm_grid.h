@@ -15,17 +15,27 @@
 enum { VCM_GRID_BUCKETS_MIN = 64 };
 #define VCM_PHOTONS_MAX 0x80000000u
 
-/* A light path where it merges with eye paths: 64 bytes. */
+/* A light path where it merges with eye paths: 48 bytes, the first 16 of which decide whether. */
 typedef struct vcm_photon {
     alignas(16) vec3 place;
-    float others; /* vcm_chain.others */
+    int8_t normal[3]; /* of the triangle, on the side that was hit, in units of 1/127 */
+    uint8_t landed;   /* vertices of the path, this one included */
     vec3 power;
-    uint32_t landed; /* vertices of the path, this one included */
+    float others; /* vcm_chain.others */
     vec3 direction;
-    uint32_t disperses; /* 1: it has passed dispersive glass */
-    vec3 normal;        /* normal of the triangle, on the side that was hit */
-    uint32_t path;      /* number, for those who show it */
+    uint32_t path : 31;     /* number, for those who show it */
+    uint32_t disperses : 1; /* it has passed dispersive glass */
 } vcm_photon;
+
+KD_FN void vcm_photon_set_normal(vcm_photon *photon, vec3 normal) {
+    for (int axis = 0; axis < 3; ++axis)
+        photon->normal[axis] = (int8_t)rintf(127 * vec3_axis(normal, axis));
+}
+
+/* Returns the photon's normal, but of length 127. */
+KD_FN vec3 vcm_photon_normal(const vcm_photon *photon) {
+    return vec3_make((float)photon->normal[0], (float)photon->normal[1], (float)photon->normal[2]);
+}
 
 typedef struct vcm_grid {
     const vcm_photon *photons;

@@ -54,8 +54,8 @@ __device__ __forceinline__ bool load_light(const vcm_view &view, const light_out
     flying.ray = load_stored_ray(store.rays, at);
     flying.power = first_three(power);
     flying.medium = ids.w;
-    flying.wavelength = view.wavelength;
     state.key = rng_key_make(view.emission.seed, view.emission.pass, (uint64_t)out.first + ids.x);
+    flying.wavelength = vcm_light_wavelength(&view, state.key);
     state.kind = PHOTON_DIRECT;
     state.bounce = 0;
     state.step = ids.y & VCM_STEP_MAX;
@@ -113,29 +113,20 @@ __device__ __forceinline__ void add_counts(vcm_counts *counts, uint32_t rays, ui
 
 /* --- wavefronts ------------------------------------------------------------------------------- */
 
-/* Data flow: reads the slots begin to end; writes their paths behind the continuing ones. A slot
-              whose path has no ray gets an empty path. */
+/* Data flow: reads the slots begin to end; writes their paths behind the continuing ones. */
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void light_begin(const __grid_constant__ scene_view scene,
                                                  const __grid_constant__ vcm_view view,
                                                  const __grid_constant__ path_waves w,
                                                  const light_output out, uint32_t wave) {
-    wave_record *now = wave_at(w, wave);
-    const path_store &to = w.stores[wave % 2];
-    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
-    uint32_t rays = 0, left_out = 0;
-    for (uint32_t slot = begin + blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < end;
-         slot += gridDim.x * BEGIN_BLOCK) {
+    begin_paths(w, wave, [&](uint32_t slot, uint32_t at, uint32_t *rays) {
         vcm_light_path path = vcm_light_begin(&view, &scene, (uint64_t)out.first + slot);
         const bool flies = !light_path_is_over(&view.limits, &path.base);
-        rays += path.base.rays;
-        left_out += !flies;
+        *rays += path.base.rays;
         if (!flies) path.base.photon_state.flying.ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
-        store_light(to, kept + (slot - begin), path, flies ? slot : KD_NONE);
-    }
-    left_out = __reduce_add_sync(0xffffffffu, left_out);
-    if (threadIdx.x % 32 == 0 && left_out) atomicAdd(&now->left_out, left_out);
-    add_counts(out.counts, rays, 0);
+        store_light(w.stores[wave % 2], at, path, flies ? slot : KD_NONE);
+        return flies;
+    });
 }
 
 /* A path during the steps of a wavefront. */
@@ -180,7 +171,8 @@ __device__ __forceinline__ void light_connect(const scene_view &scene, const vcm
     as_listed<diffuse>(s.path.base.at);
     if (!vcm_light_connect(&view, &scene, &s.path, &splat)) return;
     const uint32_t at = take_place(shadows);
-    const uint32_t pixel = (uint32_t)splat.y * (uint32_t)view.pixels.width + (uint32_t)splat.x;
+    const uint32_t pixel =
+        (uint32_t)splat.y * (uint32_t)view.viewer.pixels.width + (uint32_t)splat.x;
     store_ray(w.shadow_rays, at, splat.shadow);
     float4 *gain = w.shadow_gain + 2 * (uint64_t)at;
     gain[0] = with_fourth(splat.sent, splat.weight);
@@ -270,7 +262,9 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
             if (view.splat && vcm_light_connect(&view, &scene, &path, &splat) &&
                 vcm_splat_light(&splat, vcm_splat_visible(&scene, &splat, view.path.cutouts, &rays),
                                 &radiance))
-                add_splat(view, (uint32_t)splat.y * (uint32_t)view.pixels.width + (uint32_t)splat.x,
+                add_splat(view,
+                          (uint32_t)splat.y * (uint32_t)view.viewer.pixels.width +
+                              (uint32_t)splat.x,
                           radiance, &cut);
             if (vcm_light_photon(&view, &path, &photon)) add_photon(out, photon);
             goes_on = vcm_light_go_on(&view, &scene, &path);
@@ -310,9 +304,8 @@ kd_status run_light_wave(const wave_run *run, const vcm_view *view, const light_
 
 kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view, uint32_t first,
                      uint32_t share) {
-    const uint64_t sums = view->splat ? 3 * (uint64_t)view->paths : 0;
-    const light_output out = {device->counts, (vcm_photon *)device->photons.memory,
-                              device->photons.bytes / sizeof(vcm_photon), first};
+    const uint64_t sums = vcm_sums(view);
+    light_output out = {device->counts, NULL, device->capacity, first};
     wave_run run;
     KD_TRY(device_memory_clear(device->counts, sizeof(vcm_counts) + sums * sizeof *device->sums));
     if (share == 0) return KD_OK;
@@ -323,7 +316,11 @@ kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view,
     run.work.counts = &device->counts->samples;
     run.work.slots = share;
     run.work.capacity = (uint32_t)min(vcm_wave_paths(frame->options), (uint64_t)share);
-    KD_TRY(vcm_reserve(&run, lay_out_light));
+    KD_TRY(vcm_reserve(&run, [&](path_waves *w, cuda_arena *arena) {
+        lay_out_light(w, arena);
+        out.photons = (vcm_photon *)cuda_arena_take(arena, out.capacity, sizeof(vcm_photon));
+    }));
+    device->photons = out.photons;
     KD_TRY(vcm_run_waves(&run, [&]() {
         return run.general ? run_light_wave<true>(&run, view, out)
                            : run_light_wave<false>(&run, view, out);
@@ -336,15 +333,12 @@ kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view,
 kd_status vcm_cuda_trace(vcm_cuda *device, const frame *frame, const vcm_view *view, uint32_t first,
                          uint32_t share, vcm_counts *counts) {
     /* one photon for each path suffices in most scenes; else the count says how many are needed */
-    if (view->merges > 0 &&
-        device_buffer_reserve(&device->photons, (uint64_t)share * sizeof(vcm_photon)) != KD_OK)
-        status_clear();
+    if (view->merges > 0 && device->capacity < share) device->capacity = share;
     for (;;) {
         KD_TRY(trace_once(device, frame, view, first, share));
         KD_TRY(device_memory_download(counts, device->counts, sizeof *counts));
-        if (counts->photons <= device->photons.bytes / sizeof(vcm_photon)) return KD_OK;
+        if (counts->photons <= device->capacity) return KD_OK;
         /* the photons did not fit: again, with a little more than they need */
-        KD_TRY(device_buffer_reserve(&device->photons,
-                                     (counts->photons + counts->photons / 8) * sizeof(vcm_photon)));
+        device->capacity = counts->photons + counts->photons / 8;
     }
 }

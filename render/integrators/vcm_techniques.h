@@ -6,8 +6,12 @@
 /* Returns true if some surface passes or mirrors light, so that paths may merge. */
 bool vcm_scene_has_lenses(const scene_view *scene);
 
-/* Turns on those of `techniques` (TECHNIQUE_EYE, ...) that can find light in the scene, and warns
-   of light that they cannot find. `lenses`: vcm_scene_has_lenses. */
-void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene, bool lenses);
+bool vcm_scene_disperses(const scene_view *scene);
+
+/* Warns of light that these techniques (TECHNIQUE_EYE, ...) cannot find. */
+void vcm_report_techniques(int32_t techniques, const scene_view *scene);
+
+/* Turns on those of the techniques that can find light in the scene. */
+void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene);
 
 #endif

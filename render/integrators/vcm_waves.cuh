@@ -2,7 +2,7 @@
    Idea: the wavefronts of `path` (render/frame/path_run.cuh), whose stores keep the weights of
          vcm_weights.h in the place of what `vcm` does not use: the pdf and the wavelength, which is
          the same for all paths of a pass.
-   Memory: 331 bytes per path in flight (light paths 267), and 48 per sample of a launch. */
+   Memory: that of `path`; light paths 267 bytes, and their photons 48. */
 #ifndef KD_RENDER_INTEGRATORS_VCM_WAVES_CUH
 #define KD_RENDER_INTEGRATORS_VCM_WAVES_CUH
 #include "render/frame/path_run.cuh"

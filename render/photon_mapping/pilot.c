@@ -203,7 +203,10 @@ static kd_status suit_list(photon_suit *suit, const pilot *work, int l, double l
     if (suit->faint) return KD_OK;
     if (l != PHOTON_LIST_CAUSTIC)
         KD_TRY(guide(suit, work->rendered->scene, work->samples, l, median));
-    const double limit = lookups * (suit->guide_count ? PATHS_PER_GUIDED : PATHS_PER_LOOKUP);
+    /* The variance of the image by a map of share s and n paths is about s^2 / n; with n in
+       proportion to s, all maps together have that of one that holds all light. */
+    const double limit =
+        lookups * share * (suit->guide_count ? PATHS_PER_GUIDED : PATHS_PER_LOOKUP);
     if (limit > PILOT_PATHS) suit->paths_max = limit < 0x1p62 ? (uint64_t)limit : 1ull << 62;
     return KD_OK;
 }

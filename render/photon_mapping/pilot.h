@@ -14,8 +14,9 @@ enum {
     PILOT_PATHS = 1 << 18,   /* paths of a sparse list's trial; no limit is below */
     PILOT_SAMPLES = 1 << 12, /* camera paths */
     PILOT_YIELD = 8, /* a list is sparse if fewer than one path in this many leaves a photon */
-    /* limits of the paths of a sparse list: emission then takes about as long as the lookups, or
-       about twice as long if it is guided, since the map is then most of what the image needs */
+    /* limits of the paths of a sparse list that holds all light of the image: emission then takes
+       about as long as the lookups, or about twice as long if it is guided, since the map is then
+       most of what the image needs */
     PATHS_PER_LOOKUP = 32,
     PATHS_PER_GUIDED = 64
 };
@@ -29,8 +30,8 @@ enum {
      - A sparse list whose map is faint ends after PILOT_PATHS paths.
      - The global and the media list, if sparse, are guided towards what the camera sees, unless
    that extends over the whole scene.
-     - Sparse lists end after PATHS_PER_GUIDED or PATHS_PER_LOOKUP paths per lookup, but not before
-       PILOT_PATHS.
+     - Sparse lists end after PATHS_PER_GUIDED or PATHS_PER_LOOKUP paths per lookup, times the map's
+       share of the image's light, but not before PILOT_PATHS.
    The result is a function of the scene, the seed and the other options: it is the same for any
    number of threads and ranks, and on any device. `options` are those of a whole map, of pass 0. */
 kd_status pilot_run(photon_options *options, const frame *frame, double lookups);

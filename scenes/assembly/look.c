@@ -1,8 +1,9 @@
 /* Looks of scenes without lights.
-   Idea: all light comes from infinity, so that it is the same for a mesh of any size, is never in
-     the way of a camera, and costs one table. The ground is a disc of rings, darker from ring to
-     ring, whose rim reflects as much as the surroundings emit, so that there is no horizon.
-   Work: two triangles per ring and sector, and an image of the surroundings, made for each
+   Idea: all light comes from infinity, so that it is the same for a mesh of any size and is never in
+     the way of a camera: discs, and light from all around. The ground is a disc of rings, darker
+   from ring to ring, whose rim reflects as much as the surroundings emit, so that there is no
+   horizon.
+   Work: two triangles per ring and sector; a clear sky needs an image, which is made for each
      rendering because it turns with the camera. */
 #include "scenes/assembly/look.h"
 #include "accel/rays/batch.h"
@@ -12,19 +13,19 @@
 #include "scenes/describe/render_options.h"
 #include "scenes/sky/clear_sky.h"
 
-enum { RINGS = LOOK_RINGS, LOOK_WIDTH = 512, SUN_WIDTH = 1024 };
+enum { RINGS = LOOK_RINGS, SKY_WIDTH = 512, DISCS = 3 };
 
 static const float ground_albedo[3] = {0.20f, 0.215f, 0.24f};
 
-/* A soft box at infinity: degrees to the right of the camera and above the ground, half of its
-   width and height at distance 1, radiance. */
+/* A round soft box at infinity: degrees to the right of the camera and above the ground, solid
+   angle, radiance. */
 typedef struct soft_box {
-    float azimuth, elevation, half_width, half_height, radiance[3];
+    float azimuth, elevation, solid_angle, radiance[3];
 } soft_box;
 
-static const soft_box boxes[] = {{-44, 44, 0.225f, 0.225f, {24, 22.3f, 19.7f}}, /* key */
-                                 {65, 20, 0.3f, 0.3f, {1.2f, 1.4f, 1.8f}},      /* fill */
-                                 {150, 38, 0.12f, 0.285f, {9.5f, 10.0f, 11.2f}} /* rim */};
+static const soft_box boxes[DISCS] = {{-44, 44, 0.193f, {24, 22.3f, 19.7f}}, /* key */
+                                      {65, 20, 0.331f, {1.2f, 1.4f, 1.8f}},  /* fill */
+                                      {150, 38, 0.131f, {9.5f, 10.0f, 11.2f}} /* rim */};
 static const float all_round[3] = {0.074f, 0.079f, 0.092f};
 
 /* --- what is chosen --------------------------------------------------------------------------- */
@@ -65,12 +66,16 @@ vec3 scene_up(const scene *scene) {
     return scene->up;
 }
 
+bool scene_up_is_open(const scene *scene) {
+    return scene->up_is_open;
+}
+
 /* --- surroundings ----------------------------------------------------------------------------- */
 
 /* The axes of the light: right, up and towards the camera. */
-static void face_camera(vec3 axes[3], const scene *scene, const camera *view) {
+static void face_camera(vec3 axes[3], vec3 up, const camera *view) {
     const frame3 sight = camera_frame(view);
-    scene_upright(axes, scene->up);
+    scene_upright(axes, up);
     vec3 facing = vec3_negate(sight.normal);
     const float upright = vec3_dot(facing, axes[1]);
     if (fabsf(upright) > 0.99f) /* from the top or the bottom */
@@ -85,44 +90,44 @@ static vec3 by_angles(float azimuth, float elevation) {
     return vec3_make(sinf(a) * cosf(e), sinf(e), cosf(a) * cosf(e));
 }
 
-/* 1 inside the edge, 0 outside, over the width of a texel. */
-static float inside(float at, float half) {
-    return float_clamp((half - fabsf(at)) * (LOOK_WIDTH / (2 * KD_PI)) + 0.5f, 0, 1);
-}
-
-/* The radiance from a direction in the axes of the light; boxes behind the scene are not lower than
-   `lowest`, in degrees, so that the camera does not see them. */
-static vec3 studio_radiance(vec3 direction, float lowest) {
-    vec3 sum = vec3_make(all_round[0], all_round[1], all_round[2]);
-    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; ++i) {
-        const soft_box *box = boxes + i;
-        const bool behind = fabsf(box->azimuth) > 90;
-        const vec3 middle =
-            by_angles(box->azimuth, behind ? float_max(box->elevation, lowest) : box->elevation);
-        const vec3 right = vec3_normalize(vec3_make(middle.z, 0, -middle.x));
-        const float along = vec3_dot(direction, middle);
-        if (!(along > 0.1f)) continue;
-        const float share =
-            inside(vec3_dot(direction, right) / along, box->half_width) *
-            inside(vec3_dot(direction, vec3_cross(middle, right)) / along, box->half_height);
-        sum =
-            vec3_along(sum, share, vec3_make(box->radiance[0], box->radiance[1], box->radiance[2]));
-    }
-    return sum;
-}
-
-#define ALL_ROUND_WEIGHT 0.03f /* in the sampling tables */
-#define SUN_COSINE 0.9998f     /* of its angular radius, enlarged to about four texels */
-
-/* An image of the surroundings in world space. */
+/* What is at infinity, in the axes of the light, relative to the default light. */
 typedef struct surroundings {
-    float *texels;
+    float *texels; /* an image in world space, or NULL: all_round */
     int32_t width, height;
-    vec3 axes[3];     /* axes of the light */
-    vec3 ground;      /* irradiance of a horizontal plane */
-    vec3 sun;         /* direction to the sun, in these axes */
-    float sun_weight; /* in the sampling tables; 0: there is no sun, but soft boxes */
+    vec3 axes[3];       /* axes of the light */
+    vec3 ground;        /* irradiance of a horizontal plane */
+    light discs[DISCS]; /* lights, without power */
+    uint32_t disc_count;
+    float choice; /* of the other light, relative to its power */
 } surroundings;
+
+/* Adds a disc by its direction in the axes of the light and the irradiance that it causes. */
+static void add_disc(surroundings *out, vec3 to, float solid_angle, vec3 irradiance, bool seen) {
+    light *disc = out->discs + out->disc_count++;
+    memset(disc, 0, sizeof *disc);
+    disc->kind = LIGHT_DIRECTIONAL;
+    disc->triangle = KD_NONE;
+    disc->area = solid_angle / (2 * KD_PI);
+    disc->emitted = irradiance;
+    disc->two_sided = !seen; /* by the camera */
+    disc->direction = vec3_negate(vec3_normalize(vec3_along(
+        vec3_along(vec3_scale(out->axes[0], to.x), to.y, out->axes[1]), to.z, out->axes[2])));
+    out->ground = vec3_along(out->ground, float_max(to.y, 0), irradiance);
+}
+
+/* Samples of the BSDF find what is around the discs with less noise. */
+static void make_studio(surroundings *out) {
+    out->ground = vec3_scale(vec3_make(all_round[0], all_round[1], all_round[2]), KD_PI);
+    out->choice = 0.03f;
+    for (int i = 0; i < DISCS; ++i) {
+        const soft_box *box = boxes + i;
+        const float perpendicular = box->solid_angle * (1 - box->solid_angle / (4 * KD_PI));
+        add_disc(out, by_angles(box->azimuth, box->elevation), box->solid_angle,
+                 vec3_scale(vec3_make(box->radiance[0], box->radiance[1], box->radiance[2]),
+                            perpendicular),
+                 false);
+    }
+}
 
 static vec3 texel_direction(const surroundings *out, int32_t x, int32_t y) {
     const vec3 world = latlong_to_direction(
@@ -132,89 +137,44 @@ static vec3 texel_direction(const surroundings *out, int32_t x, int32_t y) {
                      vec3_dot(world, out->axes[2]));
 }
 
-static bool in_sun(const surroundings *made, int32_t x, int32_t y) {
-    return vec3_dot(texel_direction(made, x, y), made->sun) > SUN_COSINE;
-}
-
 static float texel_solid_angle(const surroundings *out, int32_t y) {
     const float step = KD_PI / (float)out->height;
     return 2 * KD_PI / (float)out->width * (cosf((float)y * step) - cosf((float)(y + 1) * step));
 }
 
-/* Sums the light on a horizontal plane. */
-static void sum_irradiance(surroundings *out) {
-    double sum[3] = {0, 0, 0};
-    for (int32_t y = 0; y < out->height; ++y)
-        for (int32_t x = 0; x < out->width; ++x) {
-            const float cosine = texel_direction(out, x, y).y;
-            const float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
-            if (!(cosine > 0)) continue;
-            for (int c = 0; c < 3; ++c)
-                sum[c] += (double)(rgb[c] * cosine) * (double)texel_solid_angle(out, y);
-        }
-    out->ground = vec3_make((float)sum[0], (float)sum[1], (float)sum[2]);
-}
-
-static kd_status open_surroundings(surroundings *out, int32_t width) {
-    out->width = width;
-    out->height = width / 2;
-    return KD_RESERVE(out->texels, 3 * (uint64_t)out->width * (uint64_t)out->height);
-}
-
-/* The elevation, in degrees, of a box just above the picture. */
-static float above_picture(const surroundings *made, const camera *view) {
-    const float upward = vec3_dot(camera_frame(view).normal, made->axes[1]);
-    const float top = asinf(float_clamp(upward, -1, 1)) * (180 / KD_PI) + 0.5f * view->fov_degrees;
-    return float_min(top + 22, 80);
-}
-
-static kd_status make_studio(surroundings *out, const camera *view) {
-    const float lowest = above_picture(out, view);
-    KD_TRY(open_surroundings(out, LOOK_WIDTH));
-    for (int32_t y = 0; y < out->height; ++y)
-        for (int32_t x = 0; x < out->width; ++x) {
-            const vec3 light = studio_radiance(texel_direction(out, x, y), lowest);
-            float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
-            rgb[0] = light.x;
-            rgb[1] = light.y;
-            rgb[2] = light.z;
-        }
-    sum_irradiance(out);
-    return KD_OK;
-}
-
 /* Scales the sky's light so that a white horizontal plane is as bright as in the studio. */
 #define SKY_IRRADIANCE 4.2f
-#define SUN_SHARE 0.5 /* of its irradiance: a veiled sun makes softer contrasts */
+#define SUN_SHARE 0.5f        /* of its irradiance: a veiled sun makes softer contrasts */
+#define SUN_SOLID_ANGLE 1e-3f /* enlarged: soft shadows, less noise */
 
 /* `sun`: in the axes of the light. */
 static kd_status make_sky(surroundings *out, vec3 sun) {
     const clear_sky sky = {sun, 3, true, false, vec3_all(0.2f)};
     clear_sky_model model;
     KD_TRY(clear_sky_open(&model, &sky)); /* allocates nothing */
-    KD_TRY(open_surroundings(out, SUN_WIDTH));
-    double disc = 0, sky_sum = 0, sun_sum = 0;
-    out->sun = sun;
-    for (int32_t y = 0; y < out->height; ++y)
-        for (int32_t x = 0; x < out->width; ++x)
-            if (in_sun(out, x, y)) disc += (double)texel_solid_angle(out, y);
-    for (int c = 0; c < 3; ++c) sun_sum += SUN_SHARE * model.sun_irradiance[c];
+    out->width = SKY_WIDTH;
+    out->height = SKY_WIDTH / 2;
+    KD_TRY(KD_RESERVE(out->texels, 3 * (uint64_t)out->width * (uint64_t)out->height));
+    double level[3] = {0, 0, 0};
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
             const vec3 d = texel_direction(out, x, y);
             const double direction[3] = {(double)d.x, (double)d.y, (double)d.z};
-            float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
             double light[3] = {0, 0, 0};
             if (d.y > 0) clear_sky_radiance(light, &model, direction);
-            sky_sum += (light[0] + light[1] + light[2]) * (double)texel_solid_angle(out, y);
-            if (in_sun(out, x, y))
-                for (int c = 0; c < 3; ++c) light[c] += SUN_SHARE * model.sun_irradiance[c] / disc;
-            for (int c = 0; c < 3; ++c) rgb[c] = (float)light[c];
+            for (int c = 0; c < 3; ++c) {
+                out->texels[3 * ((int64_t)y * out->width + x) + c] = (float)light[c];
+                level[c] += light[c] * (double)(float_max(d.y, 0) * texel_solid_angle(out, y));
+            }
         }
-    out->sun_weight = float_min(1, (float)(sky_sum / sun_sum));
-    sum_irradiance(out);
+    const vec3 direct = vec3_make((float)model.sun_irradiance[0], (float)model.sun_irradiance[1],
+                                  (float)model.sun_irradiance[2]);
+    out->ground = vec3_make((float)level[0], (float)level[1], (float)level[2]);
+    out->choice = 1;
+    add_disc(out, sun, SUN_SOLID_ANGLE, vec3_scale(direct, SUN_SHARE), true);
     const float scale = SKY_IRRADIANCE * 3 / (out->ground.x + out->ground.y + out->ground.z);
     out->ground = vec3_scale(out->ground, scale);
+    out->discs->emitted = vec3_scale(out->discs->emitted, scale);
     for (int32_t y = 0; y < out->height; ++y)
         for (int32_t x = 0; x < out->width; ++x) {
             float *rgb = out->texels + 3 * ((int64_t)y * out->width + x);
@@ -225,51 +185,11 @@ static kd_status make_sky(surroundings *out, vec3 sun) {
     return KD_OK;
 }
 
-/* The weight of a texel's light in the sampling tables. They choose the sun and everything else
-   equally often, because what the sun does not reach would be noisy otherwise, and seldom what is
-   around soft boxes, because samples of the BSDF find it with less noise. */
-static float table_weight(const surroundings *made, int32_t x, int32_t y) {
-    if (made->sun_weight > 0) return in_sun(made, x, y) ? made->sun_weight : 1;
-    const float *rgb = made->texels + 3 * ((int64_t)y * made->width + x);
-    return rgb[0] > all_round[0] ? 1 : ALL_ROUND_WEIGHT;
-}
-
-static kd_status make_tables(scene_look *out, const surroundings *made, const texture_view *image,
-                             vec3 *mean) {
-    const uint64_t count = (uint64_t)made->width * (uint64_t)made->height;
-    kd_status status = KD_OK;
-    vec3 unused;
-    KD_TRY(sky_tables_make(&out->row_cdf, &out->column_cdf, image, mean));
-    float *weights = NULL;
-    texture_view weighted = *image;
-    KD_TRY(KD_RESERVE(weights, 3 * count));
-    for (int32_t y = 0; y < made->height; ++y)
-        for (int32_t x = 0; x < made->width; ++x) {
-            const int64_t at = 3 * ((int64_t)y * made->width + x);
-            const float weight = table_weight(made, x, y);
-            for (int c = 0; c < 3; ++c) weights[at + c] = weight * made->texels[at + c];
-        }
-    memory_free(out->row_cdf);
-    memory_free(out->column_cdf);
-    out->row_cdf = out->column_cdf = NULL;
-    weighted.floats = weights;
-    KD_TRY_GOTO(sky_tables_make(&out->row_cdf, &out->column_cdf, &weighted, &unused));
-done:
-    memory_free(weights);
-    return status;
-}
-
-/* Replaces the default sky of the view. */
-static kd_status set_surroundings(scene_look *out, const scene *scene, surroundings *made,
-                                  scene_view *shown) {
+/* Shows an image instead of the default sky. */
+static kd_status set_image(scene_look *out, const scene *scene, const surroundings *made,
+                           scene_view *shown, vec3 *mean) {
     environment_view *sky = &shown->environment;
-    const uint32_t texture = scene->textures.view_count, lamps = scene->light_count;
-    vec3 mean;
-    memory_free(out->texels);
-    memory_free(out->row_cdf);
-    memory_free(out->column_cdf);
-    out->texels = made->texels;
-    out->row_cdf = out->column_cdf = NULL;
+    const uint32_t texture = scene->textures.view_count;
     if (!out->textures) KD_TRY(KD_RESERVE_ZEROED(out->textures, (uint64_t)texture + 1));
     if (texture) memcpy(out->textures, scene->textures.views, texture * sizeof *out->textures);
     /* as the view of the default sky */
@@ -277,30 +197,71 @@ static kd_status set_surroundings(scene_look *out, const scene *scene, surroundi
     out->textures[texture].floats = made->texels;
     out->textures[texture].width = made->width;
     out->textures[texture].height = made->height;
-    KD_TRY(make_tables(out, made, out->textures + texture, &mean));
-    if (!out->lights) KD_TRY(KD_RESERVE(out->lights, (uint64_t)lamps + 1));
-    if (!out->light_cdf) KD_TRY(KD_RESERVE(out->light_cdf, (uint64_t)lamps + 2));
-    memcpy(out->lights, scene->lights, lamps * sizeof *out->lights);
-    light *lamp = out->lights + scene->environment.light;
-    const light *before = scene->lights + scene->environment.light;
-    const vec3 usual = scene->sky_mean;
-    lamp->power = before->power * (mean.x + mean.y + mean.z) / (usual.x + usual.y + usual.z);
-    double total = 0, sum = 0;
-    for (uint32_t i = 0; i < lamps; ++i) total += (double)out->lights[i].power;
-    for (uint32_t i = 0; i < lamps; ++i) {
-        out->light_cdf[i] = (float)(sum / total);
-        sum += (double)out->lights[i].power;
-    }
-    out->light_cdf[lamps] = 1;
+    KD_TRY(sky_tables_make(&out->row_cdf, &out->column_cdf, out->textures + texture, mean));
     sky->texture = texture;
     sky->width = made->width;
     sky->height = made->height;
-    sky->row_cdf = out->row_cdf;
-    sky->column_cdf = out->column_cdf;
     shown->textures = out->textures;
     shown->texture_count = texture + 1;
+    return KD_OK;
+}
+
+/* The chance that a light is sampled, relative to those of the others: by power, but the sun not
+   more often than the sky, because what it does not reach would be noisy otherwise. */
+static double light_chance(const scene_look *out, const scene *scene, const surroundings *made,
+                           uint32_t which) {
+    const double power = (double)out->lights[which].power;
+    const double sky = (double)(out->lights[scene->environment.light].power * made->choice);
+    if (which == scene->environment.light) return sky;
+    return made->texels && which >= scene->light_count ? fmin(power, sky) : power;
+}
+
+/* Replaces the default sky of the view. */
+static kd_status set_surroundings(scene_look *out, const scene *scene, const surroundings *made,
+                                  scene_view *shown) {
+    environment_view *sky = &shown->environment;
+    const uint32_t lamps = scene->light_count, all = lamps + made->disc_count;
+    const light *before = scene->lights + scene->environment.light;
+    const vec3 usual = scene->sky_mean;
+    vec3 mean = vec3_make(all_round[0], all_round[1], all_round[2]);
+    memory_free(out->texels);
+    memory_free(out->row_cdf);
+    memory_free(out->column_cdf);
+    out->texels = made->texels;
+    out->row_cdf = out->column_cdf = NULL;
+    if (!out->lights) KD_TRY(KD_RESERVE(out->lights, (uint64_t)lamps + DISCS + 1));
+    if (!out->light_cdf) KD_TRY(KD_RESERVE(out->light_cdf, (uint64_t)lamps + DISCS + 2));
+    memcpy(out->lights, scene->lights, lamps * sizeof *out->lights);
+    light *around = out->lights + scene->environment.light;
+    sky->texture = KD_NONE;
+    if (made->texels)
+        KD_TRY(set_image(out, scene, made, shown, &mean));
+    else
+        around->emitted = vec3_mul(before->emitted, mean);
+    around->power = before->power * (mean.x + mean.y + mean.z) / (usual.x + usual.y + usual.z);
+    for (uint32_t i = 0; i < made->disc_count; ++i) {
+        light *disc = out->lights + lamps + i;
+        *disc = made->discs[i];
+        disc->emitted = vec3_mul(before->emitted, disc->emitted);
+        disc->power = (float)light_power(scene, disc);
+    }
+    double total = 0, chances = 0, sum = 0;
+    for (uint32_t i = 0; i < all; ++i) {
+        total += (double)out->lights[i].power;
+        chances += light_chance(out, scene, made, i);
+    }
+    for (uint32_t i = 0; i < all; ++i) {
+        out->light_cdf[i] = (float)(sum / chances);
+        sum += light_chance(out, scene, made, i);
+    }
+    out->light_cdf[all] = 1;
+    sky->row_cdf = out->row_cdf;
+    sky->column_cdf = out->column_cdf;
+    sky->sun_first = lamps;
+    sky->sun_count = made->disc_count;
     shown->lights = out->lights;
     shown->light_cdf = out->light_cdf;
+    shown->light_count = all;
     shown->total_power = (float)total;
     return KD_OK;
 }
@@ -405,8 +366,9 @@ kd_status scene_look_open(scene_look *out, const scene *scene, const look_reques
         (studio || sky) && request->ground && !hidden && look_sees_ground(scene, request->view);
     out->exposed = studio || sky;
     if (studio || sky) {
-        face_camera(made.axes, scene, request->view);
-        KD_TRY(studio ? make_studio(&made, request->view) : make_sky(&made, by_angles(-50, 40)));
+        face_camera(made.axes, scene->up, request->view);
+        if (studio) make_studio(&made);
+        if (sky) KD_TRY(make_sky(&made, by_angles(-50, 40)));
         KD_TRY(set_surroundings(out, scene, &made, shown));
     }
     if (out->kind != LOOK_PLAIN || strcmp(options->material, shown_material_name(0)) != 0)
@@ -436,25 +398,27 @@ bool look_may_change(const scene_look *look) {
 
 /* Adds a lamp below the ceiling, above the middle of the scene, which lights it about as the sky
    lights what is outside. */
-static void add_lamp(scene_look *look, const scene *scene, scene_view *shown) {
+static void add_lamp(scene_look *look, const scene *scene, vec3 up, scene_view *shown) {
     const vec3 middle = box3_centre(scene->box);
-    const ray_hit above = tritree_closest(&shown->tree, ray_make(middle, scene->up, 0, INFINITY));
-    const float half = 0.5f * scene_extent(scene, scene->up);
+    const ray_hit above = tritree_closest(&shown->tree, ray_make(middle, up, 0, INFINITY));
+    const float half = 0.5f * scene_extent(scene, up);
     const float rise = 0.55f * (above.triangle == KD_NONE ? half : float_min(above.t, half));
     light *lamp = look->lights;
-    look->lights[1] = look->lights[0]; /* lights at infinity are the last */
+    /* lights at infinity are the last */
+    memmove(look->lights + 1, look->lights, shown->light_count * sizeof *lamp);
     memset(lamp, 0, sizeof *lamp);
     lamp->kind = LIGHT_POINT;
     lamp->triangle = KD_NONE;
-    lamp->position = vec3_along(middle, rise, scene->up);
+    lamp->position = vec3_along(middle, rise, up);
     lamp->emitted = vec3_all(float_min(SKY_IRRADIANCE * half * half, 1e30f));
     lamp->power = 4 * KD_PI * lamp->emitted.x;
+    for (uint32_t i = shown->light_count + 1; i > 0; --i)
+        look->light_cdf[i] = 0.75f + 0.25f * look->light_cdf[i - 1];
     look->light_cdf[0] = 0;
-    look->light_cdf[1] = 0.75f;
-    look->light_cdf[2] = 1;
-    shown->environment.light = 1;
-    shown->light_count = 2;
-    shown->total_power = lamp->power + look->lights[1].power;
+    ++shown->environment.light;
+    ++shown->environment.sun_first;
+    ++shown->light_count;
+    shown->total_power += lamp->power;
 }
 
 kd_status scene_look_inside(scene_look *look, const scene *scene, const camera *view,
@@ -466,7 +430,7 @@ kd_status scene_look_inside(scene_look *look, const scene *scene, const camera *
     memset(&made, 0, sizeof made);
     *changed = false;
     if (!look_may_change(look)) return KD_OK;
-    face_camera(made.axes, scene, view);
+    face_camera(made.axes, view->up, view);
     for (int i = 0; i < 36; ++i) {
         const vec3 to = by_angles((float)(i / 3) * 30 + 15, elevations[i % 3]);
         const vec3 world = vec3_along(
@@ -482,7 +446,7 @@ kd_status scene_look_inside(scene_look *look, const scene *scene, const camera *
     look->exposed = false;
     if (shown->material_count > scene->geometry.material_count)
         ground_materials(look, scene, made.ground);
-    if (lamp && scene->light_count == 1) add_lamp(look, scene, shown);
+    if (lamp && scene->light_count == 1) add_lamp(look, scene, view->up, shown);
     *changed = true;
     return KD_OK;
 }

@@ -144,6 +144,7 @@ void scene_set_up(scene *scene, vec3 up) {
     vec3 axes[3];
     scene_upright(axes, up);
     scene->up = axes[1];
+    scene->up_is_open = false;
     if (!scene->ground_triangles) return;
     place_ground(scene);
     bound_ground(scene);

@@ -87,6 +87,7 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     scene->has_fov = draft->has_fov;
     scene->bare = draft->bare;
     scene_set_up(scene, scene->view.up);
+    scene->up_is_open = !vec3_is_zero(draft->format_up);
     return KD_OK;
 }
 
@@ -104,28 +105,6 @@ kd_status scene_assemble(scene **out, scene_draft *draft, const scene *lender,
     KD_TRY(status);
     *out = made;
     return KD_OK;
-}
-
-static bool emits(const mesh_material *made) {
-    return !vec3_is_zero(made->record.emission) && !(made->record.flags & MATERIAL_UNLIT);
-}
-
-/* Returns true for a glTF file that needs a default light: it has no lamps, but displays and signs,
-   whose emission is textured, or at most 1 (more needs an extension) beside surfaces that do not
-   emit. */
-static bool only_glows(const mesh *mesh, const char *path) {
-    bool textured = false, weak = false;
-    if (mesh->light_count || mesh_reader_find(path)->load != gltf_load) return false;
-    for (uint32_t i = 0; i < mesh->material_count; ++i) {
-        const mesh_material *made = &mesh->materials[i];
-        if (!emits(made)) continue;
-        if (!made->emission_map && vec3_largest(made->record.emission) > 1) return false;
-        *(made->emission_map ? &textured : &weak) = true;
-    }
-    if (!weak) return textured;
-    for (uint32_t i = 0; i < mesh->triangle_count; ++i)
-        if (!emits(&mesh->materials[mesh->triangle_materials[i]])) return true;
-    return false;
 }
 
 /* Turns the parts of a mesh file into shapes, and their transforms into placements. */
@@ -154,14 +133,6 @@ static vec3 format_up(const char *path) {
     return vec3_make(0, !z_up, z_up);
 }
 
-/* The default of glTF, white metal, is what programs without materials write, too. In a file
-   without materials and lights it leaves the choice to the look. */
-static void forget_default_material(mesh *mesh) {
-    if (mesh->material_count != 1 || mesh->colours || mesh->light_count) return;
-    mesh->materials[0].record = material_default();
-    mesh->materials[0].layers = principled_default();
-}
-
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
 static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_render_options *timed,
                             job_control *job) {
@@ -177,11 +148,10 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, const kd_rende
     draft->bare = true;
     const bool is_gltf = mesh_reader_find(path)->load == gltf_load; /* which defines y as up */
     if (!is_gltf && !draft->geometry.camera_count) draft->format_up = format_up(path);
-    if (is_gltf) forget_default_material(&draft->geometry);
     KD_TRY(draft_parts(draft));
     for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));
-    draft->glows = only_glows(&draft->geometry, path);
+    draft->glows = scene_adapt_materials(&draft->geometry, path);
     if (draft->geometry.medium_count) draft->fog = KD_NONE;
     draft->media = draft->geometry.media;
     draft->medium_count = draft->geometry.medium_count;

@@ -93,6 +93,10 @@ bool scene_is_bare(const scene *scene);
 /* The direction that is up, along an axis: +y, or +z in formats for CAD and printing (STL, 3MF) and
    if the mesh is a terrain over x and y. */
 vec3 scene_up(const scene *scene);
+/* Returns true if neither the format nor scene_set_up has chosen the direction that is up. */
+bool scene_up_is_open(const scene *scene);
+/* Reports a direction that is up and was chosen by the shape of the scene. */
+void scene_log_up(vec3 up);
 
 /* Lights that are scaled together: those of a material, or any other light by itself. */
 typedef struct scene_light_group {

@@ -110,12 +110,17 @@ static const float window_share = 0.02f;
    that light does not enter: a box with reversed winding has no furniture. */
 static const float wall_share = 0.6f, furniture_share = 0.03f;
 
+/* What is much longer than wide is a pipe, and what has mostly round walls a bottle or a hull. */
+#define PIPE_LENGTH 6.0f /* relative to the second longest side */
+static const float flat_share = 0.3f;
+
 /* Counts of rays, cast in all directions from a point, that hit front faces and that miss; the
    others hit back faces. */
 typedef struct outlook {
     int fronts, nothing;
-    int upright; /* fronts that face along an axis */
-    int near;    /* fronts well within the scene's box */
+    int upright;  /* fronts that face along an axis */
+    int near;     /* fronts well within the scene's box */
+    vec3 heights; /* sum over `near` of the places in the box, from 0 to 1 along each axis */
 } outlook;
 
 /* Returns the distance from a point inside to the sides of the box. */
@@ -130,7 +135,7 @@ static float to_box(box3 box, vec3 place, vec3 direction) {
 }
 
 static outlook look_around(const scene_view *world, vec3 place) {
-    outlook seen = {0, 0, 0, 0};
+    outlook seen = {0, 0, 0, 0, {0, 0, 0}};
     for (uint32_t i = 0; i < ROOM_RAYS; ++i) {
         const rng_block r = rng_draw(rng_key_make(0, 0, i), 0, 0);
         const vec3 direction = sample_sphere(r.value[0], r.value[1]);
@@ -147,7 +152,14 @@ static outlook look_around(const scene_view *world, vec3 place) {
         const vec3 size = vec3_make(fabsf(normal.x), fabsf(normal.y), fabsf(normal.z));
         ++seen.fronts;
         seen.upright += vec3_largest(size) > 0.99f * vec3_length(normal);
-        seen.near += hit.t < 0.9f * to_box(world->box, place, direction);
+        if (!(hit.t < 0.9f * to_box(world->box, place, direction))) continue;
+        ++seen.near;
+        for (int k = 0; k < 3; ++k) {
+            const float at = vec3_axis(place, k) + hit.t * vec3_axis(direction, k);
+            const float lo = vec3_axis(world->box.lo, k), hi = vec3_axis(world->box.hi, k);
+            vec3_set_axis(&seen.heights, k,
+                          vec3_axis(seen.heights, k) + (hi > lo ? (at - lo) / (hi - lo) : 0.5f));
+        }
     }
     return seen;
 }
@@ -165,20 +177,37 @@ static bool is_lit_within(const scene_view *world, outlook middle, outlook stand
     return (float)(middle.nothing + stand.nothing) >= window_share * 2 * ROOM_RAYS;
 }
 
-bool room_camera_is_room(const scene_view *world) {
-    const outlook middle = look_around(world, box3_centre(world->box));
-    if (!is_hollow(middle)) return false;
-    const outlook stand = look_around(world, room_camera(world, 1).eye);
-    return is_hollow(stand) && is_lit_within(world, middle, stand);
+static bool is_pipe(box3 box) {
+    const vec3 size = box3_size(box);
+    const int longest = box3_longest_axis(box);
+    return vec3_axis(size, longest) > PIPE_LENGTH * float_max(vec3_axis(size, (longest + 1) % 3),
+                                                              vec3_axis(size, (longest + 2) % 3));
 }
 
-bool interior_needs_lamp(const scene_view *world) {
+interior_kind interior_kind_of(const scene_view *world, vec3 up) {
     const outlook middle = look_around(world, box3_centre(world->box));
-    if (!is_hollow(middle)) return false;
-    const outlook stand = look_around(world, room_camera(world, 1).eye);
-    return is_hollow(stand) &&
-           (float)(middle.upright + stand.upright) >= wall_share * 2 * ROOM_RAYS &&
-           (float)(middle.near + stand.near) >= furniture_share * 2 * ROOM_RAYS;
+    if (!is_hollow(middle) || is_pipe(world->box)) return INTERIOR_NONE;
+    const outlook stand = look_around(world, room_camera(world, up, 1).eye);
+    const float upright = (float)(middle.upright + stand.upright) / (2 * ROOM_RAYS);
+    if (!is_hollow(stand) || upright < flat_share) return INTERIOR_NONE;
+    if (is_lit_within(world, middle, stand)) return INTERIOR_LIT;
+    const bool furnished = (float)(middle.near + stand.near) >= furniture_share * 2 * ROOM_RAYS;
+    return upright >= wall_share && furnished ? INTERIOR_DARK : INTERIOR_NONE;
+}
+
+/* Furniture stands on the floor; a room without any is less high than wide. */
+vec3 interior_up(const scene_view *world, vec3 usual) {
+    const int from = usual.z != 0 ? 2 : 1, to = 3 - from;
+    const outlook middle = look_around(world, box3_centre(world->box));
+    const vec3 size = box3_size(world->box);
+    const float most = 0.5f * float_min(vec3_axis(size, from), size.x);
+    const float count = (float)middle.near;
+    bool other = vec3_axis(size, to) < most;
+    if (count >= furniture_share * ROOM_RAYS) {
+        const float low = vec3_axis(middle.heights, to) / count;
+        other = low < 0.42f && low < vec3_axis(middle.heights, from) / count - 0.1f;
+    }
+    return other ? vec3_make(0, to == 1, to == 2) : usual;
 }
 
 /* Measures how far a camera sees: the sum over its rays of the hit distance, in units of the
@@ -195,17 +224,20 @@ static float reach(const scene_view *world, const camera *view, float length) {
     return sum;
 }
 
-camera room_camera(const scene_view *world, float aspect) {
+/* The best view from the lower or the higher end of a room. */
+static camera view_from_end(const scene_view *world, vec3 up, float aspect, bool higher) {
     static const float heights[] = {0.5f, 0.35f, 0.2f}, starts[] = {0.08f, 0.16f, 0.24f};
-    const int axis = box3_longest_axis(world->box);
-    const int upward = axis == 1 ? 2 : 1;
+    const int upward = up.z != 0 ? 2 : 1;
     const vec3 size = box3_size(world->box);
+    const int axis = size.x >= vec3_axis(size, 3 - upward) ? 0 : 3 - upward;
     const float length = vec3_axis(size, axis);
+    const float near = vec3_axis(higher ? world->box.hi : world->box.lo, axis);
+    const float far = vec3_axis(higher ? world->box.lo : world->box.hi, axis);
     camera best, view;
     float best_reach = -1;
     memset(&view, 0, sizeof view);
     view.fov_degrees = aspect >= 1 ? 70 : 90;
-    vec3_set_axis(&view.up, upward, 1);
+    vec3_set_axis(&view.up, upward, vec3_axis(up, upward) < 0 ? -1 : 1);
     best = view;
     for (int h = 0; h < 3; ++h)
         for (int s = 0; s < 3; ++s) {
@@ -213,12 +245,19 @@ camera room_camera(const scene_view *world, float aspect) {
             vec3_set_axis(&view.look_at, upward,
                           vec3_axis(world->box.lo, upward) + heights[h] * vec3_axis(size, upward));
             view.eye = view.look_at;
-            vec3_set_axis(&view.eye, axis, vec3_axis(world->box.lo, axis) + starts[s] * length);
-            vec3_set_axis(&view.look_at, axis, vec3_axis(world->box.hi, axis));
+            vec3_set_axis(&view.eye, axis, near + (higher ? -1 : 1) * starts[s] * length);
+            vec3_set_axis(&view.look_at, axis, far);
             const float seen = reach(world, &view, length);
             if (seen <= best_reach) continue;
             best = view;
             best_reach = seen;
         }
     return best;
+}
+
+camera room_camera(const scene_view *world, vec3 up, float aspect) {
+    const camera lower = view_from_end(world, up, aspect, false);
+    if (is_hollow(look_around(world, lower.eye))) return lower;
+    const camera higher = view_from_end(world, up, aspect, true);
+    return is_hollow(look_around(world, higher.eye)) ? higher : lower;
 }

@@ -274,15 +274,19 @@ static bool stands_on(const scene *scene, int usual, int other) {
     return !stands(&stance, scene, usual, 0.1f) || lies_on_side(&stance, usual, other);
 }
 
+void scene_log_up(vec3 up) {
+    log_message(LOG_INFO,
+                "%c is taken for up, because the scene lies or stands on that side "
+                "(--up %s otherwise)",
+                up.z != 0 ? 'z' : 'y', up.z != 0 ? "0,1,0" : "0,0,1");
+}
+
 vec3 scene_guess_up(const scene *scene, vec3 usual) {
     const int from = usual.z != 0 ? 2 : 1, to = 3 - from;
     vec3 other = {0, 0, 0};
     vec3_set_axis(&other, to, 1);
     if (scene->plain_count == 0 || scene->shape_count || is_terrain(scene, from)) return usual;
     if (!is_terrain(scene, to) && !stands_on(scene, from, to)) return usual;
-    log_message(LOG_INFO,
-                "%c is taken for up, because the scene lies or stands on that side "
-                "(--up %s otherwise)",
-                "xyz"[to], from == 1 ? "0,1,0" : "0,0,1");
+    scene_log_up(other);
     return other;
 }

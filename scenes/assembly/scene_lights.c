@@ -133,7 +133,7 @@ static kd_status add_triangles(scene *scene, uint32_t other_lights) {
 
 /* Power in W that the light sends into the scene. Directional lights and the sky are limited to
    the bounding sphere. */
-static double light_power(const scene *scene, const light *light) {
+double light_power(const scene *scene, const light *light) {
     const double strength = (double)channel_mean(light->emitted);
     const double radius = (double)scene->environment.scene_radius;
     switch (light->kind) {

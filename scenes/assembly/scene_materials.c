@@ -1,6 +1,10 @@
 /* Converts materials from the readers to material records: resolves maps to texture indices. */
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assembly/scene_parts.h"
+#include "scenes/describe/readers.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/import/gltf.h"
 #include "scenes/mesh/origin.h"
 #include "scenes/mesh/overlaps.h"
 
@@ -283,4 +287,67 @@ kd_status scene_take_glass(scene *scene) {
         scene->layers[i].transmission = 1;
     }
     return order_priorities(scene);
+}
+
+/* --- mesh files without a description
+ * ------------------------------------------------------------- */
+
+static bool emits(const mesh_material *made) {
+    return !vec3_is_zero(made->record.emission) && !(made->record.flags & MATERIAL_UNLIT);
+}
+
+/* Returns true for a file that needs a default light: it has no lamps, but displays, signs, or
+   surfaces that emit at most 1, either all of them, which reflect, too, or some in a format other
+   than OBJ, in which a brighter lamp needs an extension or a light. */
+static bool only_glows(const mesh *mesh, const mesh_reader *reader) {
+    bool weak = false, others = false, reflects = false;
+    if (mesh->light_count) return false;
+    for (uint32_t i = 0; i < mesh->material_count; ++i) {
+        const mesh_material *made = &mesh->materials[i];
+        if (!emits(made)) continue;
+        const bool textured = made->emission_map && reader->load == gltf_load;
+        if (!textured && vec3_largest(made->record.emission) > 1) return false;
+        weak = true;
+        reflects |= textured || made->diffuse_map || !vec3_is_zero(made->record.diffuse);
+    }
+    for (uint32_t i = 0; weak && i < mesh->triangle_count; ++i)
+        others |= !emits(&mesh->materials[mesh->triangle_materials[i]]);
+    return weak && (others ? reader->load != obj_load : reflects);
+}
+
+/* Materials without any opacity become opaque if nothing in the file is opaque: some programs write
+   opacity for transparency. */
+static void show_invisible(mesh *mesh, const char *path) {
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i) {
+        const mesh_material *made = &mesh->materials[mesh->triangle_materials[i]];
+        if (made->record.opacity >= 1 || made->opacity_map) return;
+    }
+    for (uint32_t i = 0; i < mesh->material_count; ++i) {
+        mesh_material *made = &mesh->materials[i];
+        if (made->record.opacity != 0 || made->opacity_map) continue;
+        made->record.opacity = 1;
+        ++shown;
+    }
+    if (shown)
+        log_message(LOG_WARNING,
+                    "%s: found the opacity 0 in %u material%s and no opaque one; %s shown opaque",
+                    path, shown, shown == 1 ? "" : "s", shown == 1 ? "it is" : "they are");
+}
+
+/* The default of glTF, white metal, is what programs without materials write, too. In a file
+   without materials and lights it leaves the choice to the look. */
+static void forget_default_material(mesh *mesh) {
+    if (mesh->material_count != 1 || mesh->colours || mesh->light_count) return;
+    mesh->materials[0].record = material_default();
+    mesh->materials[0].layers = principled_default();
+}
+
+bool scene_adapt_materials(mesh *mesh, const char *path) {
+    const mesh_reader *reader = mesh_reader_find(path);
+    if (reader->load == gltf_load)
+        forget_default_material(mesh);
+    else
+        show_invisible(mesh, path);
+    return only_glows(mesh, reader);
 }

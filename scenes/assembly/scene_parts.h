@@ -176,6 +176,7 @@ struct scene {
     bool unlit, bare; /* scene_is_unlit, scene_is_bare */
     vec3 sky_mean;    /* mean radiance of the default sky */
     vec3 up;
+    bool up_is_open; /* scene_up_is_open */
     /* Triangles and vertices of the ground, the last ones of `geometry`; 0: none. If there are
        shapes, the ground is the last of them, with one instance, the last; else its triangles are
        the last of plain_count. scene_get_view leaves it out. Its materials, one per ring, follow
@@ -210,6 +211,11 @@ bool scene_instance_emits(const scene *scene);
 
 /* scene_materials.c: resolves texture indices and reads the images. */
 kd_status scene_build_materials(scene *scene);
+/* Adapts the materials of a mesh file that is a scene by itself. Returns true if the scene needs a
+   default light, although surfaces emit. */
+bool scene_adapt_materials(mesh *mesh, const char *path);
+/* scene_lights.c: the power of a light that has no area, in W. */
+double light_power(const scene *scene, const light *light);
 /* scene_lights.c: builds the light table. Needs materials, textures and the bounding box. */
 kd_status scene_build_lights(scene *scene, const scene_draft *draft);
 /* scene_light_copies.c: counts the lights that have the place of another one, with the place of the

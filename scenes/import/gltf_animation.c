@@ -278,8 +278,8 @@ kd_status gltf_poses_read(gltf_file *gltf) {
     names_list(animations, names, sizeof names);
     if (!clip) {
         gltf_warn(gltf, "animation", &list_at,
-                  "found %s; the meshes are read in their rest pose (choose one with --clip, its "
-                  "time with --frame or --frames)",
+                  "found clip %s; the meshes are read in their rest pose (choose one with --clip, "
+                  "its time with --frame or --frames)",
                   names);
         return KD_OK;
     }

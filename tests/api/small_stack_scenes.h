@@ -58,8 +58,6 @@ static void render_with(const kd_scene *scene, const kd_render_options *options)
 
 static void render_small(const char *path, const char *method) {
     kd_scene *scene = NULL;
-    /* Light tracing supports pinhole cameras only; the last scene has a lens. */
-    if (strcmp(method, "light") == 0 && strcmp(path, stack_scenes[3]) == 0) return;
     kd_render_options options;
     kd_render_options_default(&options);
     OK(kd_scene_load(&scene, path, &options));

@@ -229,18 +229,20 @@ static void test_integrators(void **state) {
     }
 }
 
-/* Light tracing sees visible lamps only, and no orthographic view. */
+/* Light tracing, also with lamps that the camera does not see, by an orthographic camera. */
 static void test_light_tracing(void **state) {
     (void)state;
-    static const char *const lights[] = {POINT(", \"radius\": 0.3"), SPOT(", \"radius\": 0.3"),
-                                         SUN(", \"angle_degrees\": 10"),
-                                         AREA(", \"spread_degrees\": 50")};
+    static const char *const lights[] = {
+        POINT(", \"radius\": 0.3"),        SPOT(", \"radius\": 0.3"),
+        SUN(", \"angle_degrees\": 10"),    AREA(", \"spread_degrees\": 50"),
+        POINT(", \"radius\": 0.3" UNSEEN), AREA(", \"spread_degrees\": 50" UNSEEN)};
     static const char *const side =
         "{\"eye\": [0,4,9], \"look_at\": [0,0,0], \"fov\": 40}"; /* the lamps are above the view */
-    for (int l = 0; l < 4; ++l) {
+    for (int l = 0; l < 6; ++l) {
+        const char *const view = l < 4 ? side : above;
         const shot path = {lights[l], NULL, "path", 64, NULL},
                    light = {lights[l], NULL, "light", 8, NULL};
-        const picture expected = take_from(&path, side), seen = take_from(&light, side);
+        const picture expected = take_from(&path, view), seen = take_from(&light, view);
         const double error = difference(&seen, &expected);
         if (!(error < 0.05)) print_error("light %d: %g\n", l, error);
         assert_true(error < 0.05);

@@ -41,6 +41,7 @@ def test_neighbours_equal_those_of_scikit_learn(own, dims, options):
     expected, expected_ids = other.radius_neighbors(queries, sort_results=True)
     for row in range(len(ids)):
         if own or options.get("metric") != "cosine":
+            assert (np.diff(ids[row]) > 0).all()  # as scikit-learn without sort_results
             order = np.argsort(found[row], kind="stable")
             np.testing.assert_array_equal(ids[row][order], expected_ids[row])
     for mode in ("connectivity", "distance"):

@@ -46,10 +46,10 @@ static void test_camera_of_room_is_inside(void **state) {
     for (int i = 0; i < 3; ++i) {
         described_scene shown;
         describe(&shown, cases[i].path);
-        if (room_camera_is_room(&shown.view) != cases[i].room)
+        if ((interior_kind_of(&shown.view, scene_up(shown.scene)) == INTERIOR_LIT) != cases[i].room)
             fail_msg("%s: room %d", cases[i].path, !cases[i].room);
         if (cases[i].room) {
-            const camera view = room_camera(&shown.view, 1.5f);
+            const camera view = room_camera(&shown.view, scene_up(shown.scene), 1.5f);
             const box3 box = shown.view.box;
             assert_true(view.eye.x > box.lo.x && view.eye.x < box.hi.x);
             assert_true(view.eye.y > box.lo.y && view.eye.y < box.hi.y);
@@ -87,7 +87,8 @@ static void test_camera_of_reversed_body_is_outside(void **state) {
         described_scene body;
         write_reversed("reversed.obj", paths[i]);
         describe(&body, "reversed.obj");
-        if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
+        if (interior_kind_of(&body.view, scene_up(body.scene)))
+            fail_msg("%s, reversed, is a room", paths[i]);
         assert_true(scene_camera(body.scene).eye.z > body.view.box.hi.z);
         scene_away(&body);
     }
@@ -257,25 +258,27 @@ static void test_direction_that_is_up(void **state) {
     remove("up.obj");
 }
 
-/* Writes a table, or with a back a chair, whose legs end with its top; a turned one has z up. */
-static void write_furniture(const char *to, bool turned, bool back) {
-    static const float boxes[][6] = {{0, 0, 0, 0.1f, 1, 0.1f}, {0.9f, 0, 0, 1, 1, 0.1f},
-                                     {0, 0, 0.9f, 0.1f, 1, 1}, {0.9f, 0, 0.9f, 1, 1, 1},
-                                     {0, 1, 0, 1, 1.1f, 1},    {0, 1.1f, 0, 1, 2, 0.1f}};
+static void put_box(FILE *file, const double lo[3], const double hi[3], bool inward, bool turned) {
     static const int faces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
                                     {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
-    FILE *file = fopen(to, "w");
-    assert_non_null(file);
-    for (int i = 0; i < (back ? 6 : 5); ++i) {
-        for (int k = 0; k < 8; ++k) {
-            const double x = (double)boxes[i][k & 4 ? 3 : 0], y = (double)boxes[i][k & 2 ? 4 : 1],
-                         z = (double)boxes[i][k & 1 ? 5 : 2];
-            fprintf(file, "v %g %g %g\n", x, turned ? -z : y, turned ? y : z);
-        }
-        for (int k = 0; k < 6; ++k)
-            fprintf(file, "f %d %d %d %d\n", faces[k][0] - 8, faces[k][1] - 8, faces[k][2] - 8,
-                    faces[k][3] - 8);
+    for (int k = 0; k < 8; ++k) {
+        const double x = k & 4 ? hi[0] : lo[0], y = k & 2 ? hi[1] : lo[1],
+                     z = k & 1 ? hi[2] : lo[2];
+        fprintf(file, "v %g %g %g\n", x, turned ? -z : y, turned ? y : z);
     }
+    for (int k = 0; k < 24; ++k) {
+        const int corner = faces[k / 4][inward ? 3 - k % 4 : k % 4] - 8;
+        fprintf(file, "%s %d%s", k % 4 ? "" : "f", corner, k % 4 == 3 ? "\n" : "");
+    }
+}
+
+/* Writes a table, or with a back a chair, whose legs end with its top; a turned one has z up. */
+static void write_furniture(const char *to, bool turned, bool back) {
+    static const double boxes[][6] = {{0, 0, 0, 0.1, 1, 0.1}, {0.9, 0, 0, 1, 1, 0.1},
+                                      {0, 0, 0.9, 0.1, 1, 1}, {0.9, 0, 0.9, 1, 1, 1},
+                                      {0, 1, 0, 1, 1.1, 1},   {0, 1.1, 0, 1, 2, 0.1}};
+    FILE *file = fopen(to, "w");
+    for (int i = 0; i < (back ? 6 : 5); ++i) put_box(file, boxes[i], boxes[i] + 3, false, turned);
     fclose(file);
 }
 
@@ -290,6 +293,65 @@ static void test_furniture_stands(void **state) {
         scene_away(&shown);
     }
     remove("up.obj");
+}
+
+/* A room is seen from inside; what stands in it shows where the floor is. */
+static void test_room_stands(void **state) {
+    (void)state;
+    static const double lo[3] = {0, 0, 0}, hi[3] = {4, 2.6, 5}, far[3] = {40, 2.6, 5};
+    static const double things[][2][3] = {{{1.5, 0, 1.5}, {2.7, 0.7, 2.5}},
+                                          {{3.3, 0, 0.5}, {3.9, 1.9, 1.7}},
+                                          {{0.1, 0, 2.9}, {1.1, 0.5, 4.9}}};
+    for (int i = 0; i < 6; ++i) { /* a room, a pipe, and a room whose faces are reversed */
+        described_scene shown;
+        const bool turned = i & 1;
+        FILE *file = fopen("room.obj", "w");
+        put_box(file, lo, i / 2 == 1 ? far : hi, i < 4, turned);
+        for (int k = 0; k < 3; ++k) put_box(file, things[k][0], things[k][1], false, turned);
+        fclose(file);
+        describe(&shown, "room.obj");
+        const vec3 up = interior_up(&shown.view, scene_up(shown.scene));
+        const interior_kind kind = interior_kind_of(&shown.view, up);
+        if (kind != (i < 2 ? INTERIOR_DARK : INTERIOR_NONE)) fail_msg("case %d", i);
+        if (i < 2 && up.z != (float)turned) fail_msg("case %d lies on its side", i);
+        scene_away(&shown);
+    }
+    remove("room.obj");
+}
+
+static void describe_materials(described_scene *out, const char *first, const char *second) {
+    char text[256];
+    snprintf(text, sizeof text, "newmtl a\nKd 0.5 0.5 0.5\n%s\nnewmtl b\nKd 0.5 0.5 0.5\n%s\n",
+             first, second);
+    write_text("two.mtl", text);
+    write_text("two.obj", "mtllib two.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+                          "usemtl a\nf 1 2 3\nusemtl b\nf 1 2 4\n");
+    describe(out, "two.obj");
+    remove("two.mtl");
+    remove("two.obj");
+}
+
+/* Nothing is invisible, or black beside its own light, because a program wrote such materials. */
+static void test_materials_of_other_programs(void **state) {
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        float opacity;
+        bool unlit;
+    } cases[] = {{"Tr 1", "Tr 1", 1, true},
+                 {"Tr 1", "d 0.2", 1, true},
+                 {"d 0", "d 1", 0, true},
+                 {"Ke 1 1 0", "Ke 0.2 0.2 0.2", 1, true},
+                 {"Ke 1 1 1", "Ke 0 0 0", 1, false},
+                 {"Ke 3 3 3", "Ke 1 1 1", 1, false}};
+    for (int i = 0; i < 6; ++i) {
+        described_scene shown;
+        describe_materials(&shown, cases[i].first, cases[i].second);
+        const uint32_t which = shown.view.mesh.triangle_materials[0];
+        assert_float_equal(shown.view.materials[which].opacity, cases[i].opacity, 0);
+        if (scene_is_unlit(shown.scene) != cases[i].unlit) fail_msg("case %d: light", i);
+        scene_away(&shown);
+    }
 }
 
 /* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */
@@ -426,6 +488,8 @@ int main(void) {
         cmocka_unit_test(test_outlier_is_not_framed),
         cmocka_unit_test(test_direction_that_is_up),
         cmocka_unit_test(test_furniture_stands),
+        cmocka_unit_test(test_room_stands),
+        cmocka_unit_test(test_materials_of_other_programs),
         cmocka_unit_test(test_dark_picture_is_brightened),
         cmocka_unit_test(test_dark_backdrop_does_not_overexpose_subject),
         cmocka_unit_test(test_black_median_is_metered),

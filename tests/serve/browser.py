@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -76,7 +77,7 @@ class Browser:
         # the software renderer of WebGL is allowed, as machines of tests have no graphics card
         self.process = subprocess.Popen(
             [shutil.which(NAME), "--no-sandbox", "--remote-debugging-port=0", "--enable-unsafe-swiftshader", "--hide-scrollbars",
-             f"--user-data-dir={self.folder.name}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             f"--user-data-dir={self.folder.name}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         path, end = os.path.join(self.folder.name, "DevToolsActivePort"), time.monotonic() + 60
         while not os.path.exists(path) or not open(path, encoding="ascii").read().count("\n"):
             assert self.process.poll() is None and time.monotonic() < end, "the browser did not start"
@@ -88,7 +89,7 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
+        os.killpg(self.process.pid, signal.SIGTERM)  # what is started may be a script that starts the browser
         self.process.wait()
         try:
             self.folder.cleanup()

@@ -141,9 +141,12 @@ def check_picture(page):
     for curve in ("reinhard", "aces", "agx", "neutral", "linear"):
         page.evaluate(SET.format(id="curve", value=curve))
         page.wait(f"{PICTURE}.colours > 50")
-    page.evaluate(SET.format(id="channel", value="depth"))
-    page.wait("kandela.picture.image.channel === 'depth' && !document.getElementById('legend').hidden")
-    page.wait(f"{PICTURE}.colours > 20")
+    for channel, colours in (("depth", 20), ("cost", 5), ("density", 20), ("material", 2)):
+        page.wait(f"live.state.channels.includes('{channel}')")
+        page.evaluate(SET.format(id="channel", value=channel))
+        page.wait(f"kandela.picture.image.channel === '{channel}'")
+        page.wait(f"document.getElementById('legend').hidden === {'true' if channel == 'material' else 'false'}")
+        page.wait(f"{PICTURE}.colours > {colours}")
     page.evaluate(SET.format(id="channel", value="beauty"))
     page.wait("kandela.picture.image.channel === 'beauty'")
     page.evaluate("document.getElementById('zoom-one').click()")

@@ -115,6 +115,23 @@ def check_pixel(session, pixels, fewest=1):
     assert found >= fewest, found
 
 
+def check_surfaces(session):
+    """The channels of surfaces are what the answers about single pixels say."""
+    channels = {name: session.picture(name) for name in ("triangle", "material", "cost", "radius", "density")}
+    for x, y in ((24, 26), (24, 16), (0, 0), (47, 31)):
+        pixel = json.loads(session.get(f"/api/pixel?x={x}&y={y}"))
+        seen = {name: values[y * width + x] for name, (width, _, _, values) in channels.items()}
+        assert seen["cost"] == json.loads(session.get(f"/api/ray?x={x}&y={y}"))["steps"], seen
+        if "triangle" not in pixel:
+            assert math.isinf(seen["triangle"]) and math.isinf(seen["radius"]), seen
+            continue
+        assert seen["triangle"] == pixel["triangle"] % 2048 and seen["material"] == pixel["material"] % 2048, (seen, pixel)
+        assert math.isclose(seen["radius"], pixel["radius"], rel_tol=1e-3), (seen, pixel["radius"])
+        if "density" in seen and pixel["photons"]:
+            area = math.pi * pixel["radius"] ** 2
+            assert math.isclose(seen["density"], len(pixel["photons"]) / area, rel_tol=1e-2), (seen, pixel["radius"], len(pixel["photons"]))
+
+
 def write_scene():
     """A room full of fog with a lamp and a glass ball."""
     meshes = [
@@ -226,6 +243,7 @@ def main():
         maps = maps_of(session)
         assert list(maps) == ["global", "caustic", "volume"], maps
         check_tree(session)
+        check_surfaces(session)
         check_pixel(session, [(24, 26)])
         for name, count in maps.items():
             photons = check_light_paths(session, name)
@@ -246,6 +264,7 @@ def main():
         maps = maps_of(session)
         assert list(maps) == ["global", "caustic", "beams"], maps
         check_light_paths(session, "global")
+        check_surfaces(session)
         beams, _ = rows_of(session, "beams", "&limit=2000000")
         assert len(beams) >= maps["beams"], "the last path is traced to its end"
         lengths = [math.dist(one[0], struct.unpack("<3f", one[4])) for one in beams]
@@ -262,6 +281,7 @@ def main():
         assert all(one[:3] in everything for one in few)
         session.post("/api/settings", {"integrator": "path"})
         assert maps_of(session) == {} and session.ask("/api/photons")[0] == 409
+        assert "density" not in session.state()["channels"] and session.ask("/api/picture?channel=density")[0] == 409
         assert session.ask("/api/light_paths?count=1")[0] == 409 and session.ask("/api/light_paths?count=0")[0] == 400
         assert session.ask("/api/photons?map=none")[0] == 400
         assert session.end() == 0

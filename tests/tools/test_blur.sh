@@ -112,7 +112,7 @@ expect_exit 0 "${render[@]}" box.json --integrator light --photons 20000 --passe
 expect_exit 0 "$program" compare light.pfm path.pfm --metric rmse --max 0.019
 expect_exit 6 "$program" compare light.pfm shut.pfm --metric rmse --max 0.019
 
-# A moving camera by a method that needs one at rest.
+# A moving camera, seen by splats and by a method that needs one at rest.
 echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}], "camera": {"look_at": [0, 1, 0], "keys":' \
     '[{"frame": 0, "eye": [0, 1, 4]}, {"frame": 4, "eye": [1, 1, 4]}]}, "render": {"max_depth": 6}}' >camera.json
 expect_exit 0 "${render[@]}" camera.json --shutter 3 -o path.pfm
@@ -120,9 +120,12 @@ expect_exit 0 "${render[@]}" camera.json --shutter 3 --integrator light -o light
 expect_exit 0 "${render[@]}" camera.json --integrator light -o shut.pfm
 expect_exit 0 "$program" compare light.pfm path.pfm --metric rmse --max 0.08
 expect_exit 6 "$program" compare shut.pfm path.pfm --metric rmse --max 0.08
+expect_exit 0 "${render[@]}" camera.json --shutter 3 --integrator debug -o debug.pfm
+expect_exit 0 "${render[@]}" camera.json --integrator debug -o shut.pfm
+expect_exit 6 "$program" compare shut.pfm debug.pfm --metric rmse --max 0.01
 
 expect_exit 2 "${render[@]}" box.json --shutter 4 --device cpu,cpu
-expect_says err "motion blur of objects, or by integrator light, runs on one device"
+expect_says err "motion blur of objects, or by integrator debug, runs on one device"
 expect_exit 0 "$program" photons still.json --photons 1000 -o photons.kdph
 expect_exit 2 "${render[@]}" still.json --integrator photon --photon-map photons.kdph --shutter 4
 expect_says err "a photon map holds the light of one time"

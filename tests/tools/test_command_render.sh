@@ -257,6 +257,8 @@ expect_rejected 2 "did you mean path" box.obj --integrator pat
 expect_rejected 2 "WxH" box.obj --resolution 640
 expect_rejected 2 "from 1 to 65536" box.obj --resolution 0x5
 expect_rejected 2 "expected" box.obj --spp 0
+expect_rejected 2 "expected a whole number from 0 to 18446744073709551615" box.obj --seed 18446744073709551616
+expect_rejected 2 "the name of an output file must not be empty" box.obj -o ""
 expect_rejected 2 "from -64 to 64, or auto" box.obj --exposure Auto
 expect_rejected 2 "from 0 to 65536" box.obj --final-gather 65537
 expect_rejected 2 "X,Y,Z" box.obj --eye 1,2

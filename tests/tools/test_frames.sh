@@ -78,7 +78,7 @@ json.dump({
 P
 look=(moving.gltf --eye 0,0,5 --look-at 0,0,0)
 expect_exit 0 "${render[@]}" "${look[@]}" -o rest.pfm
-expect_says err 'moving.gltf: animations: found 0; the meshes are read in their rest pose (choose one with --clip'
+expect_says err 'moving.gltf: animations: found clip 0; the meshes are read in their rest pose (choose one with --clip'
 expect_exit 0 "${render[@]}" "${look[@]}" --frame 0 -o began.pfm
 expect_equal began.pfm rest.pfm
 expect_exit 0 "${render[@]}" "${look[@]}" --frame 24 -o gone.pfm

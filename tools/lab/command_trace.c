@@ -170,8 +170,9 @@ static kd_status load(tracing *work, const option_line *line) {
                                           options->sah_empty_factor, 0};
     KD_TRY(tritree_open(&work->tree, &input, &tree_options, work->builder, &work->job));
     view->tree = tritree_get_view(&work->tree);
-    if (scene_camera_is_default(work->loaded) && room_camera_is_room(view))
-        values->view = room_camera(view, (float)options->width / (float)options->height);
+    const vec3 up = scene_up(work->loaded);
+    if (scene_camera_is_default(work->loaded) && interior_kind_of(view, up) == INTERIOR_LIT)
+        values->view = room_camera(view, up, (float)options->width / (float)options->height);
     return KD_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct making {
 } making;
 
 /* Places the camera outside of closed objects, and inside rooms near one end, looking along the
-   longest side. A light in the centre is added because room_camera_is_room requires one. */
+   longest side. A light in the centre is added because it decides whether a room is lit. */
 static camera choose_view(const tritree *tree, float diagonal) {
     scene_view scene;
     light lamp;
@@ -43,7 +43,7 @@ static camera choose_view(const tritree *tree, float diagonal) {
     memset(&view, 0, sizeof view);
     view.up = vec3_make(0, 1, 0);
     view.look_at = box3_centre(tree->box);
-    if (!room_camera_is_room(&scene)) {
+    if (interior_kind_of(&scene, view.up) != INTERIOR_LIT) {
         view.eye = vec3_along(view.look_at, 0.95f * diagonal, vec3_make(0.6f, 0.45f, 0.66f));
         view.fov_degrees = 45;
         return view;

@@ -118,7 +118,9 @@ static void get_picture(live_session *live, const serve_request *request, serve_
         return;
     }
     if (!picture) {
-        live_query query = {.run = live_query_channel, .x = channel};
+        live_query query = {.run =
+                                channel < LIVE_TRIANGLE ? live_query_channel : live_query_surfaces,
+                            .x = channel};
         live_query_wait(live, &query);
         if (query.code != 200) {
             live_answer_error(out, query.code, query.error);

@@ -28,7 +28,19 @@ bool live_pixel_position(vec3 *out, live_query *query, const render_moment *now)
 void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
                       const struct surface *at);
 
+/* live_trees.c: returns the number of nodes of the triangle tree that a ray visits */
+uint32_t live_ray_nodes(const scene_view *scene, ray ray);
+
+/* live_surfaces.c */
+/* Sets *out to the map of the density estimates that are shown; false: `maps` (or NULL) has none.
+ */
+bool live_estimate_map(photon_map_view *out, bool *global, const struct light_source *source,
+                       const photon_maps *maps);
+/* Gathers the photons of an estimate, with a fixed radius the nearest PIXEL_PHOTONS_MAX within. */
+void live_gather(photon_gathering *out, const photon_map_view *map, vec3 position);
+
 /* live_maps.c */
+bool live_is_estimated(const char *map); /* live_estimate_map may find this map */
 extern const char *const live_map_names[LIVE_MAPS];
 /* The set of light paths (render/api/light_paths.h) that makes a map. */
 int live_path_set(int map);

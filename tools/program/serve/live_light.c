@@ -63,20 +63,13 @@ void live_add_photons(cJSON *root, live_query *query, live_session *live, const 
     const photon_maps *maps = live_host_maps(query, live, now);
     cJSON *list = cJSON_AddArrayToObject(root, "photons");
     if (source.vcm) add_merging(root, list, live, now->frame, at);
-    if (!maps || (maps->global.count == 0 && maps->caustic.count == 0)) return;
-    const bool global = maps->global.count > 0;
-    photon_map_view map = global ? photon_maps_global(maps) : photon_maps_caustic(maps);
-    if (source.view) { /* the radius of sppm shrinks from pass to pass */
-        const photon_map_view *view = global ? &source.view->global : &source.view->caustic;
-        map.gather = view->gather;
-        map.radius = view->radius;
-    }
-    const bool fixed = map.gather == 0;
-    if (fixed) map.gather = PIXEL_PHOTONS_MAX;
+    photon_map_view map;
+    bool global;
+    if (!live_estimate_map(&map, &global, &source, maps)) return;
     photon_gathering *gathered = (photon_gathering *)malloc(sizeof *gathered);
     if (!gathered) return;
-    photon_gather(&map, at->position, gathered);
-    if (fixed) gathered->radius = map.radius;
+    live_gather(gathered, &map, at->position);
+    if (map.gather == 0) gathered->radius = map.radius;
     cJSON_AddNumberToObject(root, "radius", (double)gathered->radius);
     for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i)
         add_photon(list, live, now->frame->scene, map.photons + gathered->neighbours[i].node,

@@ -10,6 +10,10 @@
 
 const char *const live_map_names[LIVE_MAPS] = {"global", "caustic", "volume", "beams", "vertices"};
 
+bool live_is_estimated(const char *map) {
+    return strcmp(map, live_map_names[0]) == 0 || strcmp(map, live_map_names[1]) == 0;
+}
+
 int live_path_set(int map) {
     return map == LIVE_MAP_BEAMS      ? PHOTON_LIST_MEDIA
            : map == LIVE_MAP_VERTICES ? LIGHT_PATHS_VCM

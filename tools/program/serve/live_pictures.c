@@ -14,8 +14,7 @@ enum { ROWS_GRAIN = 8 };
 enum { DENOISE_SHARE = 20 };
 #define DENOISE_PAUSE 0.2 /* seconds between checks for a new picture */
 
-/* Rounds to the nearest half float, ties to even. */
-static uint16_t half_of(float value) {
+uint16_t live_half(float value) {
     const uint32_t bits = float_bits(value), sign = bits >> 16 & 0x8000u;
     const uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
@@ -29,8 +28,9 @@ static uint16_t half_of(float value) {
 }
 
 const char *live_channel_name(int channel) {
-    static const char *const names[LIVE_CHANNELS] = {"beauty", "albedo",  "normal",    "depth",
-                                                     "noise",  "samples", "reference", "denoised"};
+    static const char *const names[LIVE_CHANNELS] = {
+        "beauty",   "albedo", "normal", "depth",   "noise",     "samples", "triangle",
+        "material", "cost",   "radius", "density", "reference", "denoised"};
     return channel < LIVE_CHANNELS ? names[channel] : NULL;
 }
 
@@ -77,7 +77,7 @@ static void resolve_pixel(const resolving *work, int64_t x, int64_t y) {
     }
     float values[3];
     pixel_values(values, pixel, work->channel);
-    for (uint32_t c = 0; c < work->to->components; ++c) to[c] = half_of(values[c]);
+    for (uint32_t c = 0; c < work->to->components; ++c) to[c] = live_half(values[c]);
 }
 
 static void resolve_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -144,7 +144,7 @@ static live_picture *picture_of(const image *from, const int32_t crop[4]) {
         for (int32_t x = 0; x < width; ++x)
             for (int c = 0; c < 3; ++c)
                 made->values[3 * ((int64_t)y * width + x) + c] =
-                    half_of(planes[c][(int64_t)(y + crop[1]) * from->width + x + crop[0]]);
+                    live_half(planes[c][(int64_t)(y + crop[1]) * from->width + x + crop[0]]);
     return made;
 }
 

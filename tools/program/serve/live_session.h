@@ -75,6 +75,11 @@ enum {
     LIVE_DEPTH,
     LIVE_NOISE,
     LIVE_SAMPLES,
+    LIVE_TRIANGLE, /* this and the next four: live_query_surfaces */
+    LIVE_MATERIAL,
+    LIVE_COST,
+    LIVE_RADIUS, /* this and the next: if there is a photon map */
+    LIVE_DENSITY,
     LIVE_REFERENCE,
     LIVE_DENOISED,
     LIVE_CHANNELS
@@ -159,7 +164,11 @@ void live_note_client(live_session *live);
 struct timespec live_time_after(double seconds);
 void live_notify_changed(live_session *live); /* with the lock */
 
+/* live_surfaces.c: for live_query.run, with a channel in `x` */
+void live_query_surfaces(live_query *query, live_session *live, const render_moment *now);
+
 /* live_pictures.c */
+uint16_t live_half(float value); /* rounds to the nearest half float, ties to even */
 /* Returns a picture of undefined values; NULL: out of memory. */
 live_picture *live_picture_open(uint32_t width, uint32_t height, uint32_t components);
 live_picture *live_resolve(const render_moment *now, int channel, const live_picture *before);

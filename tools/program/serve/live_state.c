@@ -1,7 +1,7 @@
 /* The state of the live view as JSON. */
 #include "core/image/tonemap.h"
 #include "scenes/describe/render_options.h"
-#include "tools/program/serve/live_session.h"
+#include "tools/program/serve/live_answers.h"
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -120,8 +120,10 @@ static void add_lists(cJSON *root, const live_session *live) {
         cJSON_AddItemToArray(errors, object);
     }
     cJSON *channels = cJSON_AddArrayToObject(root, "channels");
+    const bool has_photons = state->map_count > 0 && live_is_estimated(state->maps[0].name);
     for (int i = 0; live_channel_name(i); ++i)
-        if ((i != LIVE_REFERENCE || live->reference) && (i != LIVE_DENOISED || live->denoised))
+        if ((i != LIVE_REFERENCE || live->reference) && (i != LIVE_DENOISED || live->denoised) &&
+            ((i != LIVE_RADIUS && i != LIVE_DENSITY) || has_photons))
             cJSON_AddItemToArray(channels, cJSON_CreateString(live_channel_name(i)));
     cJSON *denoise = cJSON_AddObjectToObject(root, "denoise");
     cJSON_AddBoolToObject(denoise, "available", live->can_denoise);

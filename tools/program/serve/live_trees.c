@@ -129,13 +129,13 @@ typedef struct ray_walk {
     const scene_view *scene;
     tritree_walk walk;
     leaf_query leaf;
-    cJSON *nodes;
+    cJSON *nodes; /* NULL: they are only counted */
     uint32_t steps;
 } ray_walk;
 
 static void add_node(ray_walk *w, box3 box, bool leaf, uint32_t triangles) {
     float lo[3], hi[3];
-    if (w->steps++ >= RAY_NODES_MAX) return;
+    if (w->steps++ >= RAY_NODES_MAX || !w->nodes) return;
     live_world_position(lo, w->scene, box.lo);
     live_world_position(hi, w->scene, box.hi);
     cJSON *object = cJSON_CreateObject();
@@ -175,20 +175,28 @@ static void visit(ray_walk *w, uint32_t index, box3 box, float near, float far) 
         visit(w, second, sides[1 - turned], from, far);
 }
 
+static ray_walk walk_tree(const scene_view *scene, ray ray, cJSON *nodes) {
+    ray_walk w = {.scene = scene, .nodes = nodes};
+    w.leaf.tree = &scene->tree;
+    w.leaf.tmin = ray.tmin;
+    w.leaf.best = (ray_hit){ray.tmax, 0, 0, KD_NONE};
+    w.leaf.precomputed = precomputed_ray_make(ray);
+    if (scene->tree.node_count && tritree_walk_begin(&w.walk, &scene->tree, ray))
+        visit(&w, 0, scene->tree.box, w.walk.near, w.walk.far);
+    return w;
+}
+
+uint32_t live_ray_nodes(const scene_view *scene, ray ray) {
+    return walk_tree(scene, ray, NULL).steps;
+}
+
 void live_query_ray(live_query *query, live_session *live, const render_moment *now) {
     const scene_view *scene = now->frame->scene;
     ray ray;
     (void)live;
     if (!live_centre_ray(&ray, query, now)) return;
-    ray_walk w = {.scene = scene};
     cJSON *root = cJSON_CreateObject();
-    w.nodes = cJSON_AddArrayToObject(root, "nodes");
-    w.leaf.tree = &scene->tree;
-    w.leaf.tmin = ray.tmin;
-    w.leaf.best = (ray_hit){ray.tmax, 0, 0, KD_NONE};
-    w.leaf.precomputed = precomputed_ray_make(ray);
-    if (tritree_walk_begin(&w.walk, &scene->tree, ray))
-        visit(&w, 0, scene->tree.box, w.walk.near, w.walk.far);
+    const ray_walk w = walk_tree(scene, ray, cJSON_AddArrayToObject(root, "nodes"));
     const ray_hit hit = w.leaf.best;
     cJSON_AddItemToObject(root, "origin", live_position_json(scene, ray.origin));
     cJSON_AddItemToObject(root, "direction", live_vector_json(ray.direction));
