@@ -367,8 +367,7 @@ static void test_morph_targets_use_default_weights(void **state) {
     mesh_close(&read);
 }
 
-/* If the only lights of a model are emissive surfaces of constant colour, it gets no other light;
-   with a texture, or weak and beside other materials, also the default or a given sky. */
+/* Surfaces of one colour that only emit are the only lights of a model; others get the default. */
 static void test_emissive_only_model_gets_no_other_light(void **state) {
     (void)state;
     static gltf_maker made;
@@ -381,11 +380,12 @@ static void test_emissive_only_model_gets_no_other_light(void **state) {
     kd_render_options_default(&options);
     file_put_text("white.ppm", "P1 1 1 0\n");
     for (int i = 0; i < 3; ++i) {
-        char text[640];
+        char text[720];
         add_box(&made);
         snprintf(text, sizeof text,
-                 ONE_NODE "\"materials\":[{\"emissiveFactor\":[1,1,1]%s}],\"textures\":[{"
-                          "\"source\":0}],\"images\":[{\"uri\":\"white.ppm\"}]," PRIMITIVE(
+                 ONE_NODE "\"materials\":[{\"emissiveFactor\":[1,1,1],\"pbrMetallicRoughness\":"
+                          "{\"baseColorFactor\":[0,0,0,1]}%s}],\"textures\":[{\"source\":0}],"
+                          "\"images\":[{\"uri\":\"white.ppm\"}]," PRIMITIVE(
                               "\"attributes\":{\"POSITION\":0,\"TEXCOORD_0\":2},\"indices\":3,"
                               "\"material\":0%s"),
                  further[i][0], further[i][1]);
