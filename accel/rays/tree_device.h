@@ -10,16 +10,14 @@ extern "C" {
 #endif
 
 /* All pointers are memory of the device that was current when the tree was opened.
-   Optimised kernels use these arrays instead of nodes and references:
+   Optimised kernels use these arrays besides the references:
      view.pairs      the nodes, shifted by one, with the root at 1: a pair of children starts at an
                      even index, is aligned to 16 bytes and distinguished by the lowest bit; a
                      leaf's word is its count << 2 | 3, its other half the first of its triangles;
                      entry 0 is an empty leaf
-     view.leaf_rows  for each reference, in the order of the leaves, the three corners: one row of
-                     four floats per axis, of which the fourth holds the bits of the triangle's id
+     view.rows       for each triangle, the three corners: one row of four floats per axis
      view.compressed the compressed wide form, if it is built; batches of rays traverse it
                      (accel/wide/compressed_form.h)
-   Corners are duplicated per leaf (48 bytes per reference), so that a leaf is read contiguously.
    Rendering and photon emission get only the view and cast rays by accel/tree/walk.h. */
 typedef struct tritree_cuda {
     tritree_view view;

@@ -8,7 +8,8 @@
 #define KD_ACCEL_TREE_LAYOUT_H
 #include "accel/tree/triangle.h"
 
-/* A triangle for a CPU's vector unit: the coordinates of the three corners, grouped by axis.
+/* A triangle for a CPU's vector unit and for single rays on a device: the coordinates of the three
+   corners, grouped by axis.
    Idea: the three edge functions of triangle_intersect are evaluated at once, with the same
    operations on the same numbers. A triangle rejected here would also be rejected by
    triangle_intersect, which decides the few that remain. There is one record per triangle, not per

@@ -217,9 +217,9 @@ TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
         TRITREE_DEVICE_CHANGES(row, "+r");
         const float4 x = __ldg(rows + (row + kx)), y = __ldg(rows + (row + ky)),
                      z = __ldg(rows + (row + kz));
-        found |= tritree_triangle_intersect(&ray, vec3_make(x.x, y.x, z.x),
-                                            vec3_make(x.y, y.y, z.y), vec3_make(x.z, y.z, z.z),
-                                            id, walk->tmin, &walk->best);
+        found |=
+            tritree_triangle_intersect(&ray, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+                                       vec3_make(x.z, y.z, z.z), id, walk->tmin, &walk->best);
     }
     return found;
 }
