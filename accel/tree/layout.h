@@ -142,7 +142,7 @@ typedef struct tritree_view {
     const struct wide_tree *wide;
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
     const tritree_node *pairs; /* the nodes; siblings aligned to 16 bytes */
-    const void *compressed; /* compressed wide form (accel/wide/compressed_form.h); or NULL */
+    const void *compressed;    /* compressed wide form (accel/wide/compressed_form.h); or NULL */
 } tritree_view;
 
 #endif
