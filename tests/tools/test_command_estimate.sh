@@ -52,6 +52,14 @@ for name in spp photons k radius passes alpha seconds; do
 done
 expect_true 'the report page contains 7 plots' test "$(grep -o '<figure>' lab/index.html | wc -l)" = 7
 expect_exit 0 python3 "$source_folder/tests/tools/check_page.py" lab/index.html
+python3 - <<'P' || expect_fail 'a method has the same colour in all plots'
+import glob, re
+colours = {}
+for path in glob.glob('lab/figure-error-*.svg'):
+    for name, colour in re.findall(r'class="label"><tspan[^>]*>([^<(]*).*?</text><rect[^>]*var\(--c(\d)\)', open(path).read()):
+        colours.setdefault(name.strip(), set()).add(colour)
+assert len(colours) > 3 and all(len(found) == 1 for found in colours.values()), colours
+P
 cp lab/experiment.csv whole.csv
 head -n 9 lab/experiment.jsonl >part && printf '{"experiment":"cut sho' >>part && cp part lab/experiment.jsonl
 expect_exit 0 "${compare[@]}"

@@ -328,6 +328,8 @@ def notes_of(lines):
     if any(not line.get("checked") for line in lines):
         compared = (f"Each result was compared with a reference before it was timed, except in rows with “{NOT_COMPARED}”: there this run had no "
                     "second result to compare with, and the tests of Kandela compare the same code.")
+    if any(line.get("stage_ms") for line in lines):
+        text += " The times of stages may come from another run than the median, so that their sum differs from it."
     return f"<p>{html.escape(text)}</p>\n<p>{compared}</p>\n"
 
 
@@ -397,17 +399,22 @@ def estimate_charts(rows):
 
 def experiment_charts(rows):
     """Yields (name, drawing) of experiment.csv: the error against time and against each parameter that varies."""
+    def name_of(row):
+        return " ".join(filter(None, (row["integrator"], row["estimator"], row["lookup"])))
+    fixed = {name: colour for colour, name in zip(range(MOST_CURVES), dict.fromkeys(map(name_of, rows)))}  # equal in all charts
     for axis, x_name in PARAMETERS.items():
         series = {}
         for row in rows:
             if axis in ("seconds", row["varies"]):
-                name = " ".join(filter(None, (row["integrator"], row["estimator"], row["lookup"])))
-                series.setdefault(name, []).append((float(row[axis]), float(row["relmse"])))
+                series.setdefault(name_of(row), []).append((float(row[axis]), float(row["relmse"])))
         found = [(name, sorted(points)) for name, points in series.items() if len(points) > 1]
         more = " (further curves in the table)" if len(found) > MOST_CURVES else ""
         if found:
             title = f"relMSE against {x_name}{more}"
-            yield f"figure-error-{axis}", curves(title, "", x_name, "relMSE", found[:MOST_CURVES], rows, axis == "seconds")
+            shown = [name for name, _ in found[:MOST_CURVES]]
+            free = iter(sorted(set(range(MOST_CURVES)) - {fixed.get(name) for name in shown}))
+            colours = {name: fixed[name] if name in fixed else next(free) for name in shown}
+            yield f"figure-error-{axis}", curves(title, "", x_name, "relMSE", found[:MOST_CURVES], rows, axis == "seconds", colours)
 
 
 def level_charts(made):

@@ -100,8 +100,9 @@ def ticks(low, high):
     return [tick for tick in made if low * 0.999 <= tick <= high * 1.001]
 
 
-def curves(title, subtitle, x_name, y_name, series, data, scattered=False):
-    """Draws curves, or points if scattered, on logarithmic axes. series: pairs of a name and points (x, y, label, low, high)."""
+def curves(title, subtitle, x_name, y_name, series, data, scattered=False, colours=None):
+    """Draws curves, or points if scattered, on logarithmic axes. series: pairs of a name and points (x, y, label, low, high);
+    colours: the index of each, by default its place."""
     series = [(name, [point for point in points if point[0] > 0 and point[1] > 0]) for name, points in series]
     series = [(name, points) for name, points in series if points]
     drawing, left, right, tall = Drawing(title, subtitle), 52, 382, 230
@@ -132,7 +133,8 @@ def curves(title, subtitle, x_name, y_name, series, data, scattered=False):
     drawing.text(right, top + tall + 32, x_name, "dim", "end")
     drawing.height = top + tall + 36
     names, marked = [], []
-    for colour, (name, points) in enumerate(series):
+    for index, (name, points) in enumerate(series):
+        colour = colours[name] if colours else index
         places = [at(*point[:2]) for point in points]
         if not scattered:
             drawing.add(f'<polyline fill="none" stroke="var(--c{colour})" stroke-width="2" points="'
