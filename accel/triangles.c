@@ -24,7 +24,8 @@ void kd_triangles_options_default_sized(kd_triangles_options *options, size_t st
     memset(&filled, 0, sizeof filled);
     snprintf(filled.device, sizeof filled.device, "auto");
     snprintf(filled.builder, sizeof filled.builder, "auto");
-    filled.traversal_cost = 2; /* a build takes 0.8 of the time with 1.5, rays at most 1.03 */
+    filled.traversal_cost =
+        2; /* compared with 1.5: 0.8 of the build's time, at most 1.03 of that of rays */
     filled.intersect_cost = defaults.intersect_cost;
     filled.empty_factor = defaults.empty_factor;
     sized_give(options, struct_size, &filled, sizeof filled);

@@ -115,6 +115,9 @@ kd_status pack_within(tritree_cuda *tree, void *stream) {
 kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream) {
     memset(out, 0, sizeof *out);
+    KD_REQUIRE(view->triangle_count <= UINT32_MAX / 3, KD_ERROR_USAGE,
+               "%u triangles exceed the limit of %u on a device", view->triangle_count,
+               UINT32_MAX / 3);
     out->view = *view;
     out->view.wide = NULL;
     cuda_arena arena = {NULL, 0};

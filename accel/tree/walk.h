@@ -213,7 +213,7 @@ TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
         TRITREE_DEVICE_CHANGES(ray.direction.y, "+f");
         TRITREE_DEVICE_CHANGES(ray.direction.z, "+f");
         const uint32_t id = __ldg(tree->references + walk->at);
-        uint32_t row = 3 * id; /* a device builds trees of at most 2^30 triangles */
+        uint32_t row = 3 * id; /* cannot overflow: tritree_cuda_open_view limits ids */
         TRITREE_DEVICE_CHANGES(row, "+r");
         const float4 x = __ldg(rows + (row + kx)), y = __ldg(rows + (row + ky)),
                      z = __ldg(rows + (row + kz));

@@ -42,7 +42,7 @@
 
 #ifdef __CUDACC__
 #define KD_DEVICE_FN __host__ __device__ inline
-/* The function below calls visitors of the host only or of the device only, too. */
+/* Marks a function that also accepts visitors for the host only or for the device only. */
 #define KD_DEVICE_ANY_VISITOR _Pragma("nv_exec_check_disable")
 #else
 #define KD_DEVICE_FN inline

@@ -31,10 +31,10 @@ static const double aerosol_forward = 0.55;
 
 enum {
     BANDS = 19,     /* wavelengths, from SUN_NM_FIRST on */
-    BAND_NM = 20,   /* between them */
-    STEPS_MAX = 40, /* of a line of sight */
+    BAND_NM = 20,   /* distance of neighbouring wavelengths */
+    STEPS_MAX = 40, /* maximum number of steps of a line of sight */
     STEPS_DIFFUSE = 16,
-    STEPS_SUN = 24, /* of a path to the sun */
+    STEPS_SUN = 24, /* steps of a path to the sun */
     COSINES = 12,   /* directions of diffuse light */
     TURNS = 4,
     ELEVATIONS = 48, /* directions of the table of the sky */
@@ -44,10 +44,10 @@ enum {
 };
 
 struct atmosphere_model {
-    double sun_cosine;           /* of the sun's zenith angle at the ground */
-    double extinction[BANDS][3]; /* per km of air as dense as at its densest */
-    double solar[BANDS][3];      /* sun above the atmosphere, CIE XYZ, W/m^2 */
-    double albedo[BANDS];        /* of the ground */
+    double sun_cosine;           /* cosine of the sun's zenith angle at the ground */
+    double extinction[BANDS][3]; /* extinction per km where a layer is densest */
+    double solar[BANDS][3];      /* sunlight above the atmosphere, CIE XYZ, W/m^2 */
+    double albedo[BANDS];        /* albedo of the ground */
     /* mean radiance of light that was scattered at least once, by sunlight of 1 W/m^2, over height
        and the cosine of the sun's zenith angle */
     double diffuse[HEIGHTS][SUNS][BANDS];
@@ -78,7 +78,7 @@ static void add_rising_path(double sum[3], double radius, double cosine, double 
 /* Sets the air along the path to the sun; returns false if the earth hides the sun. */
 static bool path_to_sun(double sum[3], double radius, double cosine) {
     sum[0] = sum[1] = sum[2] = 0;
-    if (cosine < 0) { /* twice from the lowest point, without the part behind the start */
+    if (cosine < 0) { /* two paths from the lowest point, less the part behind the start */
         const double lowest = radius * sqrt(1 - cosine * cosine);
         if (lowest < earth) return false;
         add_rising_path(sum, lowest, 0, 2);
@@ -90,17 +90,17 @@ static bool path_to_sun(double sum[3], double radius, double cosine) {
 
 /* A part of a line of sight. */
 typedef struct sight_step {
-    double air[3];    /* along the part */
-    double to_sun[3]; /* from its middle */
+    double air[3];    /* air of each layer along the part */
+    double to_sun[3]; /* air of each layer from its middle to the sun */
     bool sunlit;
-    double height, sun_cosine; /* of its middle */
+    double height, sun_cosine; /* height of its middle; cosine of the sun's zenith angle there */
 } sight_step;
 
 typedef struct sight {
     sight_step steps[STEPS_MAX];
     int count;
-    bool ground;          /* it ends at the ground, where */
-    double ground_cosine; /* is the cosine of the sun's zenith angle */
+    bool ground;          /* the line ends at the ground */
+    double ground_cosine; /* cosine of the sun's zenith angle there */
 } sight;
 
 /* `up`: cosine with the vertical; `turn`: angle from the sun's azimuth. */
@@ -131,7 +131,7 @@ static double extinction_along(const double extinction[3], const double air[3]) 
     return extinction[0] * air[0] + extinction[1] * air[1] + extinction[2] * air[2];
 }
 
-/* Mean along a step of the transmittance from its beginning. */
+/* Returns the mean, along a step, of the transmittance from its beginning. */
 static double mean_transmittance(double depth) {
     return depth > 1e-6 ? -expm1(-depth) / depth : 1;
 }
