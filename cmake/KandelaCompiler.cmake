@@ -58,7 +58,8 @@ endif()
 
 if(KD_SANITIZE)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fsanitize=${KD_SANITIZE}>
-                         $<$<COMPILE_LANGUAGE:C>:-fno-omit-frame-pointer>)
+                         $<$<COMPILE_LANGUAGE:C>:-fno-omit-frame-pointer>
+                         $<$<COMPILE_LANGUAGE:C>:-fno-semantic-interposition>)
   target_link_options(kd_common INTERFACE -fsanitize=${KD_SANITIZE})
   if(KD_SANITIZE MATCHES "undefined")
     target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=undefined>)
