@@ -40,7 +40,7 @@ static void test_trees_equal_cpu_trees(void **state) {
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
             if (counts[i] > gpu_size(20000, 1025) ||
-                gpu_leaves_out((uint32_t)which + (uint32_t)i, 11))
+                gpu_leaves_out((uint32_t)which + (uint32_t)i, test_size(11, 29)))
                 continue;
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
             expect_same_tree(&set.input, settings + i % SETTINGS,

@@ -77,6 +77,7 @@ static void test_all_traversals_agree(void **state) {
                                           CASE_SLANTED,  CASE_SLIVERS,   CASE_FAN,
                                           CASE_FAR_SOUP, CASE_TINY_SOUP, CASE_HUGE_SOUP};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
+        if (test_leaves_out((uint32_t)i, 2)) continue;
         triangle_set set = triangle_set_make(sets[i], TRIANGLES);
         expect_hits_match(&set, case_triangles_name(sets[i]));
     }

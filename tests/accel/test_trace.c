@@ -56,7 +56,7 @@ static void test_trees_match_brute_force(void **state) {
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-                if (!test_leaves_out((uint32_t)((row - tritree_builders) + which) + (uint32_t)i, 3))
+                if (!test_leaves_out((uint32_t)((row - tritree_builders) + which) + (uint32_t)i, 7))
                     compare(*row, (case_triangles)which, counts[i]);
 }
 
@@ -130,6 +130,7 @@ static void test_packets_match_single_rays(void **state) {
     uint32_t packets = 0, hit = 0;
     packet_use use = {0, 0};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
+        if (test_leaves_out((uint32_t)which, 2)) continue;
         triangle_set set = triangle_set_make((case_triangles)which, 1000);
         const tritree_options options = tritree_options_default();
         tritree tree;
@@ -169,6 +170,7 @@ static void test_streams_match_single_rays(void **state) {
     static ray_hit closest[RAYS];
     static uint8_t any[RAYS];
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
+        if (test_leaves_out((uint32_t)which + 1, 2)) continue;
         triangle_set set = triangle_set_make((case_triangles)which, 1000);
         const tritree_options options = tritree_options_default();
         tritree tree;

@@ -143,6 +143,7 @@ static void test_each_extension_changes_the_picture(void **state) {
     static float plain[3][PIXELS], extended[3][PIXELS];
     char text[1024];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        if (test_leaves_out((uint32_t)i, 3)) continue;
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].without);
         picture_of(text, rows[i].lamp, plain);
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].with);

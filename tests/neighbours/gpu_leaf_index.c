@@ -180,6 +180,7 @@ static void test_leaf_boxes_are_tight(void **state) {
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (int i = 0; i < (int)(sizeof counts / sizeof *counts); ++i) {
             if (gpu_leaves_out((uint32_t)(set + i), 7) && set != CASE_UNIFORM) continue;
+            if (test_leaves_out((uint32_t)(set + i / 2), 3)) continue;
             index_copy copy;
             copy_open(&copy, (case_points)set, counts[i], (pointtree_split)(i % 2));
             check_leaves(&copy);

@@ -37,7 +37,7 @@ static void test_plans_are_upper_bounds(void **state) {
     scene *made = open_scene();
     render_plan plan;
     const scene_view view = scene_get_view(made);
-    for (int m = 0; m < 4; ++m) {
+    for (uint32_t m = 0; m < test_size(4, 3); ++m) {
         kd_render_options options = options_for(methods[m]);
         render_result result;
         job_control job;

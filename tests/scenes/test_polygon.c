@@ -83,7 +83,7 @@ static flat *flat_allocate(uint32_t count) {
 
 static void test_known_shapes(void **state) {
     (void)state;
-    for (uint32_t n = 4; n <= 2048; n = n * 3 / 2 + 1) {
+    for (uint32_t n = 4; n <= test_size(2048, 512); n = n * 3 / 2 + 1) {
         flat *p = flat_allocate(4 * n);
         for (uint32_t i = 0; i < n; ++i) {
             const double a = 6.283185307179586 * i / n;
@@ -134,7 +134,7 @@ static void test_special_polygons(void **state) {
 /* Random star-shaped polygons: random radii around a centre. */
 static void test_random_stars(void **state) {
     (void)state;
-    for (uint32_t seed = 0; seed < 300; ++seed) {
+    for (uint32_t seed = 0; seed < test_size(300, 50); ++seed) {
         const uint32_t n = 4 + seed % 40;
         flat *p = flat_allocate(n);
         for (uint32_t i = 0; i < n; ++i) {
@@ -152,7 +152,7 @@ static void test_random_stars(void **state) {
    with valid indices. */
 static void test_any_polygon_yields_n_minus_2_triangles(void **state) {
     (void)state;
-    for (uint32_t seed = 0; seed < 400; ++seed) {
+    for (uint32_t seed = 0; seed < test_size(400, 80); ++seed) {
         const uint32_t n = 3 + seed % 60;
         vec3 *corners = NULL;
         uint32_t *triangles = NULL;
@@ -178,7 +178,7 @@ static void test_any_polygon_yields_n_minus_2_triangles(void **state) {
 /* A star of 100,000 corners takes milliseconds, so the time is not O(n^2). */
 static void test_large_polygons_are_fast(void **state) {
     (void)state;
-    const uint32_t n = 100000;
+    const uint32_t n = test_size(100000, 20000);
     flat *p = flat_allocate(n);
     for (uint32_t i = 0; i < n; ++i) {
         const double a = 6.283185307179586 * i / n, r = i % 2 ? 0.9 : 1;
