@@ -165,6 +165,38 @@ def check_crop():
         assert (state["width"], state["height"], state["crop"]) == (48, 32, [8, 4, 20, 16])
         check_same(session, "--crop", "8,4,20,16")
         assert session.ask("/api/pixel?x=11&y=11")[0] == 200 and session.ask("/api/pixel?x=12&y=0")[0] == 400
+        for crop in ([30, 1, 48, 2], [0, 31, 1, 32], None):
+            state = session.post("/api/settings", {"crop": crop})
+            assert state["crop"] == (crop or [0, 0, 48, 32])
+            check_same(session, *(["--crop", ",".join(map(str, crop))] if crop else []))
+        session.post("/api/settings", {"crop": [30, 1, 48, 2]})
+        assert json.loads(session.get("/api/file?kind=scene"))["render"]["crop"] == [30, 1, 48, 2]
+        assert session.post("/api/settings", {"width": 40})["crop"] == [0, 0, 40, 32], "a crop that does not fit is dropped"
+        for crop in ([0, 0, 41, 32], [3, 3, 3, 4], [0, 0, 1.5, 2], [-1, 0, 1, 1], [0, 0, 1], "all", 1):
+            assert session.ask("/api/settings", {"crop": crop})[0] == 400, crop
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
+def check_state():
+    """A rendering goes on from a downloaded state with the bits of one that was not interrupted."""
+    session = Session("serve", SCENE, *SMALL, "--spp", str(1 << 20))
+    try:
+        session.wait(lambda state: state["status"] == "rendering" and state["spp"] > 0)
+        session.ask("/api/control", {"action": "pause"})
+        done = session.wait(lambda state: state["status"] == "paused")["spp"]
+        with open("direct.pfm.state", "wb") as file:
+            file.write(session.get("/api/file?kind=state"))
+        more = render("--spp", str(done + 2), "--resume")
+        assert more == render("--spp", str(done + 2))
+        (lamp, *_) = session.state()["lights"]
+        session.ask("/api/lights", [{"name": lamp["name"], "scale": 0.5}])
+        session.wait(lambda state: state["generation"] > 1 and state["spp"] > 0)
+        assert session.get("/api/file?kind=state")[:8] == b"KDSTATE\0", "lights that are scaled at once leave the state as it is"
+        session.ask("/api/settings", {"clamp": 1000})
+        session.wait(lambda state: state["generation"] > 2 and state["spp"] > 0)
+        assert session.ask("/api/file?kind=state")[0] == 409, "not one of other lights"
         assert session.end() == 0
     finally:
         session.program.kill()
@@ -399,6 +431,7 @@ def main():
     check_reference()
     check_motion()
     check_crop()
+    check_state()
     check_memory()
     check_pause()
     check_lights()

@@ -142,16 +142,22 @@ static uint64_t fewer(uint64_t photons, double factor) {
     return photons && to < 1000 ? (photons < 1000 ? photons : 1000) : to;
 }
 
+/* At least one pixel. */
+static void shrink_crop(kd_render_options *options, const int32_t full[4], double factor) {
+    for (int i = 0; i < 2; ++i) {
+        const int32_t size = i ? options->height : options->width;
+        const int32_t low = (int32_t)((double)full[i] / factor);
+        const int32_t high = shrunk(full[i + 2], factor);
+        options->crop[i] = low < size ? low : size - 1;
+        options->crop[i + 2] = high > options->crop[i] ? high : options->crop[i] + 1;
+    }
+}
+
 static kd_render_options preview_options(const kd_render_options *full, double factor) {
     kd_render_options options = *full;
     options.width = shrunk(full->width, factor);
     options.height = shrunk(full->height, factor);
-    for (int i = 0; i < 4; ++i) options.crop[i] = (int32_t)((double)full->crop[i] / factor);
-    if (full->crop[2] > 0)
-        for (int i = 0; i < 2; ++i)
-            if (options.crop[i + 2] <= options.crop[i]) options.crop[i + 2] = options.crop[i] + 1;
-    if (options.crop[2] > options.width || options.crop[3] > options.height)
-        memset(options.crop, 0, sizeof options.crop);
+    if (full->crop[2] > 0) shrink_crop(&options, full->crop, factor);
     options.spp = options.passes = options.batches = 1;
     options.photons = fewer(full->photons, factor);
     options.caustic_photons = fewer(full->caustic_photons, factor);

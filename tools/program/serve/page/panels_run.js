@@ -189,7 +189,16 @@ function statisticsPanel(app) {
 
 function filesPanel() {
   const { content } = panel("Files", false);
-  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["scene", "Scene, JSON"]];
-  content.append(element("ul", { className: "swatches" }, ...links.map(([kind, text]) => element("li", {},
-    element("a", { href: `/api/file?kind=${kind}&token=${encodeURIComponent(token)}`, download: "", textContent: text })))));
+  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["state", "State, to resume"], ["scene", "Camera and settings, JSON"]];
+  async function download(kind) {
+    try {
+      const answer = await request(`/api/file?kind=${kind}`), url = URL.createObjectURL(await answer.blob());
+      element("a", { href: url, download: answer.headers.get("Content-Disposition").match(/"(.+)"/)[1] }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60000);
+    } catch (error) {
+      notify(error.message, true);
+    }
+  }
+  content.append(element("div", { className: "buttons" }, ...links.map(([kind, text]) => button(text, () => download(kind)))),
+    element("p", { className: "hint", textContent: "kandela render SCENE -o picture.exr --resume goes on from the state picture.exr.state." }));
 }
