@@ -195,9 +195,9 @@ def check_light_groups(session):
         assert [light["scale"] for light in state["lights"]] == [2, 0.5] and session.picture()[3] != whole
         scaled(1, 1)
     session.post("/api/settings", {"integrator": "photon", "final_gather": 4})
-    assert session.state()["light_groups"] == "rendering", "precomputed irradiance has no parts"
-    session.post("/api/settings", {"integrator": "path", "clamp": 1})
-    assert session.state()["light_groups"] == "rendering", "clamping is not linear"
+    for settings, reason in (({}, "final gather"), ({"integrator": "path", "clamp": 1}, "clamped"), ({"integrator": "vcm", "clamp": 0}, "method")):
+        state = session.post("/api/settings", settings)
+        assert state["light_groups"] == "rendering" and reason in state["light_groups_reason"], (settings, state)
 
 
 def check_lack_of_memory(library):
@@ -209,7 +209,7 @@ def check_lack_of_memory(library):
         whole = session.wait(lambda state: state["status"] == "done") and session.picture()[3]
         for scale in (0.5, 0.25):
             state = session.post("/api/lights", [{"name": "warm", "scale": scale}, {"name": "cold", "scale": scale}])
-            assert state["light_groups"] == "rendering" and state["light_groups_lack_memory"], state
+            assert state["light_groups"] == "rendering" and "no memory" in state["light_groups_reason"], state
             for one, all_ in zip(session.picture()[3], whole):
                 assert math.isclose(one, scale * all_, rel_tol=2e-3, abs_tol=1e-6), (one, all_)
         assert session.end() == 0

@@ -110,7 +110,7 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     cJSON_AddStringToObject(root, "light_groups", live->sums ? "sum" : "rendering");
     cJSON_AddNumberToObject(root, "light_groups_bytes", (double)state->light_bytes);
-    cJSON_AddBoolToObject(root, "light_groups_lack_memory", live->lacks_films);
+    cJSON_AddStringToObject(root, "light_groups_reason", live->no_sums ? live->no_sums : "");
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();

@@ -119,8 +119,7 @@ function lightsPanel() {
     const sums = state.light_groups === "sum";
     sender.interval = sums ? 60 : 250;
     hint.textContent = !state.owner ? "Only the owner changes lights." : sums ? `A change acts at once: the renderer keeps the light of each by itself${state.light_groups_bytes ? ` (${formatBytes(state.light_groups_bytes)})` : ""}.`
-      : state.light_groups_lack_memory ? "A change begins the picture anew: there was no memory to keep the light of each by itself."
-      : "A change begins the picture anew; with path, direct, photon and sppm on a CPU, that is often only so for the first one.";
+      : state.light_groups_reason ? `Each change begins the picture anew: ${state.light_groups_reason}.` : "The first change begins the picture anew; further ones act at once.";
     const shape = lights.map(light => light.name).join("\n");
     if (shape !== known) {
       known = shape;
