@@ -317,7 +317,7 @@ def check_disc(page):
     page.mouse("mouseMoved", x + 0.4 * width, y + 0.85 * height, button="none", buttons=0)
     page.wait("document.getElementById('readout').textContent.includes('disc of radius')")
     seen = page.evaluate("kandela.space.disc")
-    assert seen["radius"] > 0 and len(seen["photons"]) > 5, seen
+    assert seen["radius"] > 0 and len(seen["photons"]) > 5 and seen["tiles"], seen
 
 
 def check_settings(page, owner):

@@ -75,7 +75,8 @@ def check_camera(session):
     depth = session.picture("depth")
     assert depth[2] == 1 and any(map(math.isfinite, depth[3]))
     assert set(session.picture("samples")[3]) == {4}
-    assert all(value >= 0 for value in session.picture("noise")[3]) and max(session.picture("noise")[3]) > 0
+    noise, variance = session.picture("noise")[3], session.picture("variance")[3]
+    assert min(noise) >= 0 and max(noise) > 0 and all(math.isclose(4 * a * a, b, rel_tol=3e-3, abs_tol=1e-6) for a, b in zip(noise, variance))
     assert session.get("/api/file?kind=png")[:4] == b"\x89PNG"
     assert session.ask("/api/file?kind=../picture.png")[0] == 400
     saved = json.loads(session.get("/api/file?kind=scene"))

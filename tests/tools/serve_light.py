@@ -107,6 +107,12 @@ def check_pixel(session, pixels, fewest=1):
         for one in pixel["photons"]:
             assert math.dist(one["position"], pixel["position"]) <= pixel["radius"] * 1.00001
         found += len(pixel["photons"])
+        tiles = pixel.get("tiles", [])
+        if tiles:
+            assert all(one["part"] > 0 and one["weight"] != 0 and len(one["corners"]) == 3 for one in tiles)
+            assert sum(one["part"] for one in tiles) < math.pi, "parts of a disc of radius 1"
+            lo, hi = ([side([corner[k] for one in tiles for corner in one["corners"]]) for k in range(3)] for side in (min, max))
+            assert all(low - 1e-5 <= at <= high + 1e-5 for low, at, high in zip(lo, pixel["position"], hi)), (lo, pixel["position"], hi)
         for one in pixel["photons"][:2]:
             ((_, light, group, points),) = light_paths_of(session, one["map"], f"path={one['path']}")
             assert light & 0xFFFF == one["light"] and group == one["group"]
@@ -245,6 +251,7 @@ def main():
         check_tree(session)
         check_surfaces(session)
         check_pixel(session, [(24, 26)])
+        assert device != "cpu" or json.loads(session.get("/api/pixel?x=24&y=26"))["tiles"]
         for name, count in maps.items():
             photons = check_light_paths(session, name)
             assert len(photons) == count and {one[3] for one in photons} == {list(maps).index(name)}

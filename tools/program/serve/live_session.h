@@ -74,6 +74,7 @@ enum {
     LIVE_NORMAL,
     LIVE_DEPTH,
     LIVE_NOISE,
+    LIVE_VARIANCE,
     LIVE_SAMPLES,
     LIVE_TRIANGLE, /* this and the next four: live_query_surfaces */
     LIVE_MATERIAL,
