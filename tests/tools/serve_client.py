@@ -5,6 +5,7 @@ Clients of the live view (test_serve.sh): starts PROGRAM and checks its answers.
 
 import json
 import math
+import os
 import socket
 import struct
 import subprocess
@@ -349,23 +350,70 @@ def check_floods(session):
         one.close()
 
 
-def check_render():
-    """kandela render --serve writes the same file, whatever clients do, and ends."""
-    picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
-    subprocess.run([PROGRAM, "render", SCENE, *picture, "--photons", "2000", "-o", "alone.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    session = Session("render", SCENE, *picture, "--photons", "2000", "-o", "served.pfm")
+def resources(session):
+    """Return the numbers of threads and of open files of the program; zeros where /proc does not tell."""
+    folder = f"/proc/{session.program.pid}"
+    return [len(os.listdir(f"{folder}/{name}")) if os.path.isdir(folder) else 0 for name in ("task", "fd")]
+
+
+def start_crowd(session, stopped):
+    """Start fifty viewers: some take pictures and pixels, some read events a byte at a time, some die in the middle of an answer."""
+    host = f"Host: 127.0.0.1:{session.port}\r\n\r\n"
+
+    def request(path, half=False):
+        text = f"GET {path}{'&' if '?' in path else '?'}token={session.viewer} HTTP/1.1\r\n{host}".encode()
+        one = socket.create_connection(("127.0.0.1", session.port), timeout=PATIENCE)
+        one.sendall(text[: len(text) // 2] if half else text)
+        return one
 
     def look():
+        for path in ("/api/picture", "/api/pixel?x=1&y=1", "/api/state", "/api/photons?limit=100"):
+            session.ask(path, token=session.viewer)
+
+    def linger():
+        with request("/api/events") as one:
+            while not stopped.wait(0.02) and one.recv(1):
+                pass
+
+    def die():
+        with request("/api/picture?channel=albedo") as one, request("/api/events", half=True):
+            one.recv(1)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an orderly end
+
+    def view(act):
         try:
-            while True:
-                session.ask("/api/picture")
-                session.ask("/api/pixel?x=1&y=1")
+            while not stopped.is_set():
+                act()
         except (OSError, ValueError):
             pass  # the program has ended
 
-    viewers = [threading.Thread(target=look, daemon=True) for _ in range(4)]
+    viewers = [threading.Thread(target=view, args=((look, linger, die)[i % 3],), daemon=True) for i in range(50)]
     for viewer in viewers:
         viewer.start()
+    return viewers
+
+
+def check_crowd(session, before):
+    """A crowd, and all the clients of earlier checks, leave no thread and no open file behind."""
+    stopped = threading.Event()
+    viewers = start_crowd(session, stopped)
+    time.sleep(0.3)
+    assert session.state()["status"] == "rendering", "the owner is heard"
+    stopped.set()
+    for viewer in viewers:
+        viewer.join()
+    end = time.monotonic() + PATIENCE
+    while any(now > old for now, old in zip(resources(session), before)):
+        assert time.monotonic() < end, (before, resources(session))
+        time.sleep(0.05)
+
+
+def check_render():
+    """kandela render --serve writes the same file, whatever a crowd of clients does, and ends."""
+    picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
+    subprocess.run([PROGRAM, "render", SCENE, *picture, "--photons", "2000", "-o", "alone.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    session = Session("render", SCENE, *picture, "--photons", "2000", "-o", "served.pfm")
+    start_crowd(session, threading.Event())
     assert session.program.wait(timeout=PATIENCE) == 0
     with open("alone.pfm", "rb") as alone, open("served.pfm", "rb") as served:
         assert alone.read() == served.read(), "the bits are those without a live view"
@@ -416,6 +464,7 @@ def main():
     session = Session("serve", SCENE, *SMALL)
     try:
         check_camera(session)
+        before = resources(session)
         check_access(session)
         check_two_hosts(session)
         check_scene(session)
@@ -425,6 +474,7 @@ def main():
         check_odd_requests(session)
         check_slow_strangers(session)
         check_floods(session)
+        check_crowd(session, before)
         assert session.end() == 0
     finally:
         session.program.kill()

@@ -243,7 +243,8 @@ static const char *lacks_sums(const live_session *live, const render_keeping *ke
     log_mute(false);
     const integrator *method = integrator_find(options.integrator);
     if (!method || !method->light_groups) return "the method does not keep the light of each";
-    if (!method->light_groups(&options, view)) return "final gather, media or 65536 lights mix their light";
+    if (!method->light_groups(&options, view))
+        return "final gather, media or 65536 lights mix their light";
     return render_is_on_devices(&options) ? "a CUDA device renders" : NULL;
 }
 

@@ -68,7 +68,8 @@ static void add_tile(cJSON *list, const scene_view *scene, const tile *tile, flo
     cJSON_AddItemToArray(list, object);
 }
 
-/* Adds the tiles over which the kernel's integral is taken; one of no light has a weight below 0. */
+/* Adds the tiles over which the kernel's integral is taken; one of no light has a weight below 0.
+ */
 static void add_tiles(cJSON *root, const tile_view *tiles, const scene_view *scene,
                       const struct surface *at, float radius, photon_kernel kernel) {
     cJSON *list = cJSON_AddArrayToObject(root, "tiles");
