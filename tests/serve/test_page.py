@@ -187,6 +187,24 @@ def check_camera(page, owner):
     assert any(double_click() for _ in range(20)), "a double click sets the centre of motion"  # refused while a picture is prepared
 
 
+def check_region(page, owner):
+    """The whole picture, and a rectangle of it that is dragged on the page."""
+    crop = state(owner)["crop"]
+    page.wait("document.getElementById('region').textContent === 'Whole picture'")
+    page.evaluate("document.getElementById('region').click()")
+    wait_state(owner, lambda now: now["crop"] == [0, 0, now["width"], now["height"]], "the whole picture")
+    page.wait("document.getElementById('region').textContent === 'Region' && kandela.picture.image && kandela.picture.image.width > 180")
+    page.evaluate("document.getElementById('region').click()")
+    x, y, width, height = stage(page)
+    place = page.evaluate("kandela.picture.place()")
+    page.drag(x + 0.5 * width, y + 0.5 * height, x + place["left"] + 40.5 * place["scale"], y + place["top"] + 20.5 * place["scale"])
+    wait_state(owner, lambda now: now["crop"][:2] == [40, 20] and now["crop"][2] in (100, 101) and now["crop"][3] in (70, 71), "a dragged rectangle")
+    page.wait("kandela.picture.image && kandela.picture.image.width <= 61 && document.getElementById('rectangle').hidden")
+    before = state(owner)["generation"]
+    assert ask(owner, "/api/settings", {"crop": crop})[0] == 200
+    page.wait(f"kandela.generation > {before} && kandela.picture.image && kandela.picture.image.width > 100")
+
+
 PROJECTED = """(() => {
   const { matrix: m } = kandela.space.view(kandela.spaceScene()), p = kandela.inspected.position, { width, height } = kandela.picture.canvas;
   const [x, y, w] = [0, 1, 3].map(row => m[row] * p[0] + m[4 + row] * p[1] + m[8 + row] * p[2] + m[12 + row]), place = kandela.picture.place();
@@ -299,7 +317,7 @@ def check_disc(page):
     page.mouse("mouseMoved", x + 0.4 * width, y + 0.85 * height, button="none", buttons=0)
     page.wait("document.getElementById('readout').textContent.includes('disc of radius')")
     seen = page.evaluate("kandela.space.disc")
-    assert seen["radius"] > 0 and len(seen["photons"]) > 5, seen
+    assert seen["radius"] > 0 and len(seen["photons"]) > 5 and seen["tiles"], seen
 
 
 def check_settings(page, owner):
@@ -410,6 +428,7 @@ def check(program, owner, viewer, folder):
         check_picture(wide)
         look(wide, "picture")
         check_camera(wide, owner)
+        check_region(wide, owner)
         check_settings(wide, owner)
         check_photons(wide, owner)
         look(wide, "space")

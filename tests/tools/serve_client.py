@@ -5,6 +5,7 @@ Clients of the live view (test_serve.sh): starts PROGRAM and checks its answers.
 
 import json
 import math
+import os
 import socket
 import struct
 import subprocess
@@ -75,7 +76,8 @@ def check_camera(session):
     depth = session.picture("depth")
     assert depth[2] == 1 and any(map(math.isfinite, depth[3]))
     assert set(session.picture("samples")[3]) == {4}
-    assert all(value >= 0 for value in session.picture("noise")[3]) and max(session.picture("noise")[3]) > 0
+    noise, variance = session.picture("noise")[3], session.picture("variance")[3]
+    assert min(noise) >= 0 and max(noise) > 0 and all(math.isclose(4 * a * a, b, rel_tol=3e-3, abs_tol=1e-6) for a, b in zip(noise, variance))
     assert session.get("/api/file?kind=png")[:4] == b"\x89PNG"
     assert session.ask("/api/file?kind=../picture.png")[0] == 400
     saved = json.loads(session.get("/api/file?kind=scene"))
@@ -165,6 +167,38 @@ def check_crop():
         assert (state["width"], state["height"], state["crop"]) == (48, 32, [8, 4, 20, 16])
         check_same(session, "--crop", "8,4,20,16")
         assert session.ask("/api/pixel?x=11&y=11")[0] == 200 and session.ask("/api/pixel?x=12&y=0")[0] == 400
+        for crop in ([30, 1, 48, 2], [0, 31, 1, 32], None):
+            state = session.post("/api/settings", {"crop": crop})
+            assert state["crop"] == (crop or [0, 0, 48, 32])
+            check_same(session, *(["--crop", ",".join(map(str, crop))] if crop else []))
+        session.post("/api/settings", {"crop": [30, 1, 48, 2]})
+        assert json.loads(session.get("/api/file?kind=scene"))["render"]["crop"] == [30, 1, 48, 2]
+        assert session.post("/api/settings", {"width": 40})["crop"] == [0, 0, 40, 32], "a crop that does not fit is dropped"
+        for crop in ([0, 0, 41, 32], [3, 3, 3, 4], [0, 0, 1.5, 2], [-1, 0, 1, 1], [0, 0, 1], "all", 1):
+            assert session.ask("/api/settings", {"crop": crop})[0] == 400, crop
+        assert session.end() == 0
+    finally:
+        session.program.kill()
+
+
+def check_state():
+    """A rendering goes on from a downloaded state with the bits of one that was not interrupted."""
+    session = Session("serve", SCENE, *SMALL, "--spp", str(1 << 20))
+    try:
+        session.wait(lambda state: state["status"] == "rendering" and state["spp"] > 0)
+        session.ask("/api/control", {"action": "pause"})
+        done = session.wait(lambda state: state["status"] == "paused")["spp"]
+        with open("direct.pfm.state", "wb") as file:
+            file.write(session.get("/api/file?kind=state"))
+        more = render("--spp", str(done + 2), "--resume")
+        assert more == render("--spp", str(done + 2))
+        (lamp, *_) = session.state()["lights"]
+        session.ask("/api/lights", [{"name": lamp["name"], "scale": 0.5}])
+        session.wait(lambda state: state["generation"] > 1 and state["spp"] > 0)
+        assert session.get("/api/file?kind=state")[:8] == b"KDSTATE\0", "lights that are scaled at once leave the state as it is"
+        session.ask("/api/settings", {"clamp": 1000})
+        session.wait(lambda state: state["generation"] > 2 and state["spp"] > 0)
+        assert session.ask("/api/file?kind=state")[0] == 409, "not one of other lights"
         assert session.end() == 0
     finally:
         session.program.kill()
@@ -316,23 +350,70 @@ def check_floods(session):
         one.close()
 
 
-def check_render():
-    """kandela render --serve writes the same file, whatever clients do, and ends."""
-    picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
-    subprocess.run([PROGRAM, "render", SCENE, *picture, "--photons", "2000", "-o", "alone.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    session = Session("render", SCENE, *picture, "--photons", "2000", "-o", "served.pfm")
+def resources(session):
+    """Return the numbers of threads and of open files of the program; zeros where /proc does not tell."""
+    folder = f"/proc/{session.program.pid}"
+    return [len(os.listdir(f"{folder}/{name}")) if os.path.isdir(folder) else 0 for name in ("task", "fd")]
+
+
+def start_crowd(session, stopped):
+    """Start fifty viewers: some take pictures and pixels, some read events a byte at a time, some die in the middle of an answer."""
+    host = f"Host: 127.0.0.1:{session.port}\r\n\r\n"
+
+    def request(path, half=False):
+        text = f"GET {path}{'&' if '?' in path else '?'}token={session.viewer} HTTP/1.1\r\n{host}".encode()
+        one = socket.create_connection(("127.0.0.1", session.port), timeout=PATIENCE)
+        one.sendall(text[: len(text) // 2] if half else text)
+        return one
 
     def look():
+        for path in ("/api/picture", "/api/pixel?x=1&y=1", "/api/state", "/api/photons?limit=100"):
+            session.ask(path, token=session.viewer)
+
+    def linger():
+        with request("/api/events") as one:
+            while not stopped.wait(0.02) and one.recv(1):
+                pass
+
+    def die():
+        with request("/api/picture?channel=albedo") as one, request("/api/events", half=True):
+            one.recv(1)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an orderly end
+
+    def view(act):
         try:
-            while True:
-                session.ask("/api/picture")
-                session.ask("/api/pixel?x=1&y=1")
+            while not stopped.is_set():
+                act()
         except (OSError, ValueError):
             pass  # the program has ended
 
-    viewers = [threading.Thread(target=look, daemon=True) for _ in range(4)]
+    viewers = [threading.Thread(target=view, args=((look, linger, die)[i % 3],), daemon=True) for i in range(50)]
     for viewer in viewers:
         viewer.start()
+    return viewers
+
+
+def check_crowd(session, before):
+    """A crowd, and all the clients of earlier checks, leave no thread and no open file behind."""
+    stopped = threading.Event()
+    viewers = start_crowd(session, stopped)
+    time.sleep(0.3)
+    assert session.state()["status"] == "rendering", "the owner is heard"
+    stopped.set()
+    for viewer in viewers:
+        viewer.join()
+    end = time.monotonic() + PATIENCE
+    while any(now > old for now, old in zip(resources(session), before)):
+        assert time.monotonic() < end, (before, resources(session))
+        time.sleep(0.05)
+
+
+def check_render():
+    """kandela render --serve writes the same file, whatever a crowd of clients does, and ends."""
+    picture = ["--resolution", "64x64", "--spp", "64", "--device", "cpu", "--integrator", "sppm", "--passes", "8"]
+    subprocess.run([PROGRAM, "render", SCENE, *picture, "--photons", "2000", "-o", "alone.pfm", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    session = Session("render", SCENE, *picture, "--photons", "2000", "-o", "served.pfm")
+    start_crowd(session, threading.Event())
     assert session.program.wait(timeout=PATIENCE) == 0
     with open("alone.pfm", "rb") as alone, open("served.pfm", "rb") as served:
         assert alone.read() == served.read(), "the bits are those without a live view"
@@ -383,6 +464,7 @@ def main():
     session = Session("serve", SCENE, *SMALL)
     try:
         check_camera(session)
+        before = resources(session)
         check_access(session)
         check_two_hosts(session)
         check_scene(session)
@@ -392,6 +474,7 @@ def main():
         check_odd_requests(session)
         check_slow_strangers(session)
         check_floods(session)
+        check_crowd(session, before)
         assert session.end() == 0
     finally:
         session.program.kill()
@@ -399,6 +482,7 @@ def main():
     check_reference()
     check_motion()
     check_crop()
+    check_state()
     check_memory()
     check_pause()
     check_lights()

@@ -107,6 +107,12 @@ def check_pixel(session, pixels, fewest=1):
         for one in pixel["photons"]:
             assert math.dist(one["position"], pixel["position"]) <= pixel["radius"] * 1.00001
         found += len(pixel["photons"])
+        tiles = pixel.get("tiles", [])
+        if tiles:
+            assert all(one["part"] > 0 and one["weight"] != 0 and len(one["corners"]) == 3 for one in tiles)
+            assert sum(one["part"] for one in tiles) < math.pi, "parts of a disc of radius 1"
+            lo, hi = ([side([corner[k] for one in tiles for corner in one["corners"]]) for k in range(3)] for side in (min, max))
+            assert all(low - 1e-5 <= at <= high + 1e-5 for low, at, high in zip(lo, pixel["position"], hi)), (lo, pixel["position"], hi)
         for one in pixel["photons"][:2]:
             ((_, light, group, points),) = light_paths_of(session, one["map"], f"path={one['path']}")
             assert light & 0xFFFF == one["light"] and group == one["group"]
@@ -195,9 +201,9 @@ def check_light_groups(session):
         assert [light["scale"] for light in state["lights"]] == [2, 0.5] and session.picture()[3] != whole
         scaled(1, 1)
     session.post("/api/settings", {"integrator": "photon", "final_gather": 4})
-    assert session.state()["light_groups"] == "rendering", "precomputed irradiance has no parts"
-    session.post("/api/settings", {"integrator": "path", "clamp": 1})
-    assert session.state()["light_groups"] == "rendering", "clamping is not linear"
+    for settings, reason in (({}, "final gather"), ({"integrator": "path", "clamp": 1}, "clamped"), ({"integrator": "vcm", "clamp": 0}, "method")):
+        state = session.post("/api/settings", settings)
+        assert state["light_groups"] == "rendering" and reason in state["light_groups_reason"], (settings, state)
 
 
 def check_lack_of_memory(library):
@@ -209,7 +215,7 @@ def check_lack_of_memory(library):
         whole = session.wait(lambda state: state["status"] == "done") and session.picture()[3]
         for scale in (0.5, 0.25):
             state = session.post("/api/lights", [{"name": "warm", "scale": scale}, {"name": "cold", "scale": scale}])
-            assert state["light_groups"] == "rendering" and state["light_groups_lack_memory"], state
+            assert state["light_groups"] == "rendering" and "no memory" in state["light_groups_reason"], state
             for one, all_ in zip(session.picture()[3], whole):
                 assert math.isclose(one, scale * all_, rel_tol=2e-3, abs_tol=1e-6), (one, all_)
         assert session.end() == 0
@@ -245,6 +251,7 @@ def main():
         check_tree(session)
         check_surfaces(session)
         check_pixel(session, [(24, 26)])
+        assert device != "cpu" or json.loads(session.get("/api/pixel?x=24&y=26"))["tiles"]
         for name, count in maps.items():
             photons = check_light_paths(session, name)
             assert len(photons) == count and {one[3] for one in photons} == {list(maps).index(name)}

@@ -142,16 +142,22 @@ static uint64_t fewer(uint64_t photons, double factor) {
     return photons && to < 1000 ? (photons < 1000 ? photons : 1000) : to;
 }
 
+/* At least one pixel. */
+static void shrink_crop(kd_render_options *options, const int32_t full[4], double factor) {
+    for (int i = 0; i < 2; ++i) {
+        const int32_t size = i ? options->height : options->width;
+        const int32_t low = (int32_t)((double)full[i] / factor);
+        const int32_t high = shrunk(full[i + 2], factor);
+        options->crop[i] = low < size ? low : size - 1;
+        options->crop[i + 2] = high > options->crop[i] ? high : options->crop[i] + 1;
+    }
+}
+
 static kd_render_options preview_options(const kd_render_options *full, double factor) {
     kd_render_options options = *full;
     options.width = shrunk(full->width, factor);
     options.height = shrunk(full->height, factor);
-    for (int i = 0; i < 4; ++i) options.crop[i] = (int32_t)((double)full->crop[i] / factor);
-    if (full->crop[2] > 0)
-        for (int i = 0; i < 2; ++i)
-            if (options.crop[i + 2] <= options.crop[i]) options.crop[i + 2] = options.crop[i] + 1;
-    if (options.crop[2] > options.width || options.crop[3] > options.height)
-        memset(options.crop, 0, sizeof options.crop);
+    if (full->crop[2] > 0) shrink_crop(&options, full->crop, factor);
     options.spp = options.passes = options.batches = 1;
     options.photons = fewer(full->photons, factor);
     options.caustic_photons = fewer(full->caustic_photons, factor);
@@ -218,22 +224,35 @@ static kd_status scale_lights(live_session *live, const live_lights *to) {
     return changed ? scene_scale_lights(live->scene, live->groups, factors, to->count) : KD_OK;
 }
 
-/* Returns true if the picture is a sum of films of the light groups. */
-static bool makes_sums(live_session *live, const render_keeping *keeping) {
-    const scene_view view = scene_get_view(live->scene);
+/* Returns why the picture cannot be a sum of films of the light groups; NULL: it can. */
+static const char *lacks_sums(const live_session *live, const render_keeping *keeping,
+                              const scene_view *view) {
     kd_render_options options = live->options;
-    if (!live->scales || live->lacks_films || live->lights.count == 0 ||
-        live->lights.count > LIGHT_GROUPS_MAX || live->request.max_memory > 0 || keeping->resume ||
-        scene_moves(live->scene) || options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL ||
-        catcher_exists(&view) || view.environment.sun_count > 0)
-        return false;
+    if (live->lacks_films) return "there was no memory to keep the light of each by itself";
+    if (live->lights.count == 0) return "there are no lights";
+    if (live->lights.count > LIGHT_GROUPS_MAX) return "there are more than 8 lights";
+    if (live->request.max_memory > 0) return "--max-memory is set";
+    if (keeping->resume) return "the picture continues a saved state";
+    if (scene_moves(live->scene)) return "the scene moves";
+    if (options.clamp > 0) return "light is clamped";
+    if (options.filter == PIXEL_FILTER_MITCHELL) return "the filter is mitchell";
+    if (catcher_exists(view)) return "the scene has a shadow catcher";
+    if (view->environment.sun_count > 0) return "a directional light has an angle";
     log_mute(true);
     render_resolve_integrator(&options, live->scene);
     log_mute(false);
     const integrator *method = integrator_find(options.integrator);
-    if (!method || !method->light_groups || !method->light_groups(&options, &view) ||
-        render_is_on_devices(&options))
-        return false;
+    if (!method || !method->light_groups) return "the method does not keep the light of each";
+    if (!method->light_groups(&options, view))
+        return "final gather, media or 65536 lights mix their light";
+    return render_is_on_devices(&options) ? "a CUDA device renders" : NULL;
+}
+
+/* Returns true if the picture is a sum of films of the light groups. */
+static bool makes_sums(live_session *live, const render_keeping *keeping) {
+    const scene_view view = scene_get_view(live->scene);
+    live->no_sums = lacks_sums(live, keeping, &view);
+    if (!live->scales || live->no_sums) return false;
     memory_free(live->group_of_light);
     live->group_of_light = NULL;
     if (KD_RESERVE(live->group_of_light, view.light_count) != KD_OK) {

@@ -238,7 +238,9 @@ static void get_state(live_session *live, const serve_request *request, serve_an
 static void get_file(live_session *live, const serve_request *request, serve_answer *out) {
     static const struct {
         const char *kind, *type, *name;
-    } kinds[] = {{"png", "image/png", "picture.png"}, {"exr", "image/x-exr", "picture.exr"}};
+    } kinds[] = {{"png", "image/png", "picture.png"},
+                 {"exr", "image/x-exr", "picture.exr"},
+                 {"state", "application/octet-stream", "picture.exr.state"}};
     const char *kind = request->argument(request->connection, "kind");
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; ++i) {
         if (strcmp(kind, kinds[i].kind) != 0) continue;
@@ -249,7 +251,7 @@ static void get_file(live_session *live, const serve_request *request, serve_ans
         return;
     }
     if (!kind || strcmp(kind, "scene") != 0) {
-        live_answer_error(out, 400, "kind: expected png, exr or scene");
+        live_answer_error(out, 400, "kind: expected png, exr, state or scene");
         return;
     }
     pthread_mutex_lock(&live->lock);

@@ -4,7 +4,7 @@
 #include "tools/program/serve/live_session.h"
 #include <cjson/cJSON.h>
 
-enum { LIVE_BOXES_MAX = 1 << 19, PIXEL_PHOTONS_MAX = 1024 };
+enum { LIVE_BOXES_MAX = 1 << 19, PIXEL_PHOTONS_MAX = 1024, PIXEL_TILES_MAX = 512 };
 
 /* Before the rows of a binary answer. */
 typedef struct sent_header {

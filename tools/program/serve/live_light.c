@@ -57,6 +57,45 @@ static void add_merging(cJSON *root, cJSON *list, const live_session *live, cons
     status_clear();
 }
 
+/* Adds the triangle of a tile, its weight and its part of the estimate's integral. */
+static void add_tile(cJSON *list, const scene_view *scene, const tile *tile, float weight,
+                     float part) {
+    cJSON *object = cJSON_CreateObject(), *corners = cJSON_AddArrayToObject(object, "corners");
+    for (int i = 0; i < 3; ++i)
+        cJSON_AddItemToArray(corners, live_position_json(scene, tile->corner[i]));
+    cJSON_AddNumberToObject(object, "weight", (double)weight);
+    cJSON_AddNumberToObject(object, "part", (double)part);
+    cJSON_AddItemToArray(list, object);
+}
+
+/* Adds the tiles over which the kernel's integral is taken; one of no light has a weight below 0.
+ */
+static void add_tiles(cJSON *root, const tile_view *tiles, const scene_view *scene,
+                      const struct surface *at, float radius, photon_kernel kernel) {
+    cJSON *list = cJSON_AddArrayToObject(root, "tiles");
+    const estimate_point point = estimate_point_of(at);
+    const tile_lookup lookup =
+        tile_lookup_begin(point.position, point.normal, point.triangle, radius, kernel);
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < tiles->box_count && radius > 0;) {
+        const tile_box *box = &tiles->boxes[i];
+        const bool far = tile_box_dist2(box, lookup.position) > lookup.bound2;
+        const bool leaf = !far && box->skip == i + 1;
+        i = far ? box->skip : i + 1;
+        for (uint32_t t = box->begin; leaf && t < box->begin + box->second; ++t) {
+            const float weight = tile_weight(&lookup, &tiles->tiles[t], TILE_COSINE);
+            vec3 p[3];
+            float part;
+            tile_see(&lookup, &tiles->tiles[t], p);
+            if (!tile_is_smooth(&lookup, &tiles->tiles[t], p, &part))
+                part = triangle_kernel_integral(kernel, p[0], p[1], p[2], tiles->tiles[t].normal);
+            if (weight == 0 || !(part > 0) || sent == PIXEL_TILES_MAX) continue;
+            add_tile(list, scene, &tiles->tiles[t], weight, part);
+            ++sent;
+        }
+    }
+}
+
 void live_add_photons(cJSON *root, live_query *query, live_session *live, const render_moment *now,
                       const struct surface *at) {
     const light_source source = light_source_of(now->frame);
@@ -71,6 +110,8 @@ void live_add_photons(cJSON *root, live_query *query, live_session *live, const 
     live_gather(gathered, &map, at->position);
     if (map.gather == 0) gathered->radius = map.radius;
     cJSON_AddNumberToObject(root, "radius", (double)gathered->radius);
+    if (source.view && !now->frame->device_frame) /* those of a device are not copied */
+        add_tiles(root, &source.view->tiles, now->frame->scene, at, gathered->radius, map.kernel);
     for (uint32_t i = 0; i < gathered->count && i < PIXEL_PHOTONS_MAX; ++i)
         add_photon(list, live, now->frame->scene, map.photons + gathered->neighbours[i].node,
                    global ? PHOTON_LIST_GLOBAL : PHOTON_LIST_CAUSTIC);

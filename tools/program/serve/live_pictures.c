@@ -29,19 +29,19 @@ uint16_t live_half(float value) {
 
 const char *live_channel_name(int channel) {
     static const char *const names[LIVE_CHANNELS] = {
-        "beauty",   "albedo", "normal", "depth",   "noise",     "samples", "triangle",
-        "material", "cost",   "radius", "density", "reference", "denoised"};
+        "beauty",   "albedo",   "normal", "depth",  "noise",   "variance",  "samples",
+        "triangle", "material", "cost",   "radius", "density", "reference", "denoised"};
     return channel < LIVE_CHANNELS ? names[channel] : NULL;
 }
 
-/* Standard error of the mean radiance, all channels together. */
-static float noise_of(const film_pixel *pixel) {
+/* Variance of the mean radiance, all channels together. */
+static double variance_of(const film_pixel *pixel) {
     const double n = (double)pixel->samples;
     double mean2 = 0;
     if (pixel->samples < 2) return 0;
     for (int c = 0; c < 3; ++c) mean2 += pixel->radiance[c] / n * (pixel->radiance[c] / n);
     const double variance = (pixel->squares / n - mean2) / (n - 1);
-    return variance > 0 ? (float)sqrt(variance) : 0;
+    return variance > 0 ? variance : 0;
 }
 
 static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
@@ -54,7 +54,8 @@ static void pixel_values(float out[3], const film_pixel *pixel, int channel) {
                  : channel == LIVE_ALBEDO ? (hits > 0 ? pixel->albedo[c] / hits : 0)
                                           : vec3_axis(normal, c);
     if (channel == LIVE_DEPTH) out[0] = hits > 0 ? pixel->depth / hits : INFINITY;
-    if (channel == LIVE_NOISE) out[0] = noise_of(pixel);
+    if (channel == LIVE_NOISE) out[0] = (float)sqrt(variance_of(pixel));
+    if (channel == LIVE_VARIANCE) out[0] = (float)(samples * variance_of(pixel));
     if (channel == LIVE_SAMPLES) out[0] = (float)pixel->samples;
 }
 

@@ -154,7 +154,16 @@ static kd_status write_picture(const render_moment *now, const char *path) {
     return status;
 }
 
-/* The formats write files, so the picture passes through a temporary one. */
+/* Writes the state, from which `kandela render --resume` goes on. Films of light groups are no part
+   of it, and the scene of the file has lights of scale 1. */
+static kd_status write_state(const live_session *live, const render_moment *now, const char *path) {
+    for (uint32_t i = 0; i < live->lights.count; ++i)
+        KD_REQUIRE(live->scaled[i] == 1, KD_ERROR_USAGE,
+                   "a picture with scaled lights cannot be resumed; set all scales to 1");
+    return state_write(path, now->frame, live->films.rendered ? live->films.rendered : now->film);
+}
+
+/* The formats write files, so what is sent passes through a temporary one. */
 void live_query_file(live_query *query, live_session *live, const render_moment *now) {
     char folder[SERVE_FOLDER], path[SERVE_FOLDER + 48];
     size_t count = 0;
@@ -163,10 +172,11 @@ void live_query_file(live_query *query, live_session *live, const render_moment 
         return;
     }
     snprintf(path, sizeof path, "%s/picture.%s", folder, query->name);
-    const kd_status status = write_picture(now, path);
+    const kd_status status =
+        strcmp(query->name, "state") == 0 ? write_state(live, now, path) : write_picture(now, path);
     void *bytes = status == KD_OK ? read_file(path, &count) : NULL;
     live_finish(query, bytes, count);
-    if (status != KD_OK) live_fail(query, 500, kd_last_error());
+    if (status != KD_OK) live_fail(query, status == KD_ERROR_USAGE ? 409 : 500, kd_last_error());
     status_clear();
     remove(path);
     live->calls->folder_close(folder);

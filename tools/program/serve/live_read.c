@@ -181,13 +181,46 @@ static kd_status set_option(kd_render_options *options, const cJSON *item) {
     return option_set(row, text, OPTION_BY_NAME, (char *)options + row->offset);
 }
 
+/* Sets the part of the picture that is rendered: `item` is null for all of it, or has its edges. */
+static kd_status set_crop(kd_render_options *options, const cJSON *item) {
+    bool valid = cJSON_IsArray(item) && cJSON_GetArraySize(item) == 4;
+    memset(options->crop, 0, sizeof options->crop);
+    if (cJSON_IsNull(item)) return KD_OK;
+    for (int i = 0; i < 4 && valid; ++i) {
+        const double edge = cJSON_GetNumberValue(cJSON_GetArrayItem(item, i));
+        valid = edge >= 0 && edge <= 65536 && edge == floor(edge);
+        if (valid) options->crop[i] = (int32_t)edge;
+    }
+    KD_REQUIRE(valid, KD_ERROR_INPUT, "`crop`: expected null or [x0, y0, x1, y1] in pixels");
+    return KD_OK;
+}
+
+/* Drops a crop that does not fit the picture, or refuses it if the request has set it. */
+static kd_status check_crop(kd_render_options *options, bool is_set) {
+    const int32_t *crop = options->crop;
+    if (crop[0] < crop[2] && crop[1] < crop[3] && crop[2] <= options->width &&
+        crop[3] <= options->height)
+        return KD_OK;
+    KD_REQUIRE(!is_set, KD_ERROR_INPUT,
+               "`crop`: the rectangle is empty or exceeds the picture of %d x %d pixels",
+               options->width, options->height);
+    memset(options->crop, 0, sizeof options->crop);
+    return KD_OK;
+}
+
 kd_status live_settings_read(kd_render_options *options, const char *text, size_t bytes) {
     kd_render_options changed = *options;
     cJSON *root = NULL;
     const cJSON *item = NULL;
+    bool is_set = false; /* the request names a crop */
     KD_TRY(parse(&root, text, bytes));
     kd_status status = KD_OK;
-    cJSON_ArrayForEach(item, root) KD_TRY_GOTO(set_option(&changed, item));
+    cJSON_ArrayForEach(item, root) {
+        const bool is_crop = strcmp(item->string, "crop") == 0;
+        KD_TRY_GOTO(is_crop ? set_crop(&changed, item) : set_option(&changed, item));
+        is_set |= is_crop && !cJSON_IsNull(item);
+    }
+    KD_TRY_GOTO(check_crop(&changed, is_set));
     KD_TRY_GOTO(render_options_check(&changed));
     *options = changed;
 done:

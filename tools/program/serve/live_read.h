@@ -20,8 +20,9 @@ void live_camera_apply(camera ends[2], const live_camera *to, const double origi
  *camera unchanged. */
 kd_status live_camera_read(live_camera *camera, const double origin[3], const char *text,
                            size_t bytes);
-/* Sets the options that the JSON object names, which must be settings. KD_ERROR_INPUT or
-   KD_ERROR_USAGE says what is wrong, and leaves *options unchanged. */
+/* Sets the options that the JSON object names, which must be settings or `crop`. A crop that does
+   not fit a new size is dropped. KD_ERROR_INPUT or KD_ERROR_USAGE says what is wrong, and leaves
+   *options unchanged. */
 kd_status live_settings_read(kd_render_options *options, const char *text, size_t bytes);
 
 enum { LIVE_LIGHTS = 64 };

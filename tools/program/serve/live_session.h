@@ -74,6 +74,7 @@ enum {
     LIVE_NORMAL,
     LIVE_DEPTH,
     LIVE_NOISE,
+    LIVE_VARIANCE,
     LIVE_SAMPLES,
     LIVE_TRIANGLE, /* this and the next four: live_query_surfaces */
     LIVE_MATERIAL,
@@ -121,11 +122,12 @@ struct live_session {
     live_camera next_camera;    /* if has_camera */
     live_lights lights;         /* with the changes of the owner */
     bool has_camera, restart, paused, closing, previewing, rendering;
-    bool scales;      /* the owner has scaled a light: pictures are sums if possible */
-    bool sums;        /* scales of lights act without a new rendering */
-    bool lacks_films; /* there was no memory for that */
-    bool rescaled;    /* a scale has changed since the last picture */
-    job_control *job; /* of the rendering; NULL: none */
+    bool scales;         /* the owner has scaled a light: pictures are sums if possible */
+    bool sums;           /* scales of lights act without a new rendering */
+    bool lacks_films;    /* there was no memory for that */
+    const char *no_sums; /* why they cannot, a static string; NULL: they can */
+    bool rescaled;       /* a scale has changed since the last picture */
+    job_control *job;    /* of the rendering; NULL: none */
     live_picture *beauty, *reference, *denoised; /* NULL: there is none */
     bool denoises, can_denoise;
     live_query *queries;

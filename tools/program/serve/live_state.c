@@ -110,7 +110,7 @@ static void add_lists(cJSON *root, const live_session *live) {
     }
     cJSON_AddStringToObject(root, "light_groups", live->sums ? "sum" : "rendering");
     cJSON_AddNumberToObject(root, "light_groups_bytes", (double)state->light_bytes);
-    cJSON_AddBoolToObject(root, "light_groups_lack_memory", live->lacks_films);
+    cJSON_AddStringToObject(root, "light_groups_reason", live->no_sums ? live->no_sums : "");
     cJSON *errors = cJSON_AddArrayToObject(root, "errors");
     for (int i = 0; i < state->error_count; ++i) {
         cJSON *object = cJSON_CreateObject();
@@ -135,8 +135,7 @@ static void add_lists(cJSON *root, const live_session *live) {
    all of it. */
 static void add_crop(cJSON *root, const kd_render_options *options) {
     const int whole[4] = {0, 0, options->width, options->height};
-    int crop[4];
-    for (int i = 0; i < 4; ++i) crop[i] = options->crop[2] > 0 ? options->crop[i] : whole[i];
+    const int *crop = options->crop[2] > 0 ? options->crop : whole;
     cJSON_AddItemToObject(root, "crop", cJSON_CreateIntArray(crop, 4));
 }
 
@@ -181,6 +180,7 @@ char *live_scene_print(const live_session *live) {
         option_print(text, sizeof text, row, (const char *)&live->expected + row->offset);
         cJSON_AddItemToObject(render, key, value_of(row, text));
     }
+    if (live->expected.crop[2] > 0) add_crop(render, &live->expected);
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;

@@ -133,7 +133,8 @@ class Navigation {
     const pointer = this.pointers.get(event.pointerId);
     this.pointers.delete(event.pointerId);
     this.spread = 0;
-    if (pointer && !this.dragged && event.type === "pointerup" && pointer.button === 0) this.actions.select(event);
+    if (pointer && this.dragged && this.choosing) this.actions.choose(pointer.start, event, true);
+    else if (pointer && !this.dragged && event.type === "pointerup" && pointer.button === 0) this.actions.select(event);
     else if (pointer && !this.pointers.size) this.actions.rest();
   }
 
@@ -145,6 +146,11 @@ class Navigation {
     }
     const dx = event.clientX - pointer.x, dy = event.clientY - pointer.y;
     if (!this.dragged && Math.hypot(event.clientX - pointer.start[0], event.clientY - pointer.start[1]) < 4) return;
+    if (this.choosing && this.pointers.size === 1) {
+      this.dragged = true;
+      this.actions.choose(pointer.start, event, false);
+      return;
+    }
     const { rig, picture } = this.target();
     if (!this.dragged && rig) rig.record();
     this.dragged = true;

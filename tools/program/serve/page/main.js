@@ -9,7 +9,7 @@ const helpRows = [
   ["Arrow keys; with Shift", "orbit; pan"], ["+ and −", "dolly"],
   ["W A S D, Q E; with Shift", "fly forwards, left, back, right, down, up; faster"],
   ["Ctrl + Z, Ctrl + Y", "undo and redo camera moves"], ["1 to 9", "named views"], ["R", "first camera"], ["H", "show all"],
-  ["F", "focus at the clicked pixel"], ["V", "next view: picture, overlay, 3-D"], ["Z; 0", "zoom 1:1; fit"], ["P", "pause and resume"],
+  ["F", "focus at the clicked pixel"], ["V", "next view: picture, overlay, 3-D"], ["Z; 0", "zoom 1:1; fit"], ["X", "render a region; all again"], ["P", "pause and resume"],
   ["C", "compare: A alone, A beside B"], ["N", "denoise"], ["G", "photons on and off"], ["L", "light paths on and off"], ["B", "boxes of the tree on and off"],
   ["?", "this list"],
 ];
@@ -29,7 +29,7 @@ class App {
     this.stage = document.getElementById("stage");
     this.navigation = new Navigation(this.stage, () => this.target(), {
       focus: event => this.focusEvent(event), select: event => this.select(event), hover: event => this.hover(event),
-      rest: () => this.showCamera(), key: event => this.key(event),
+      rest: () => this.showCamera(), key: event => this.key(event), choose: (start, event, ends) => this.choose(start, event, ends),
     });
     this.refreshPicture = newestOnly(() => this.loadPicture());
     displayPanel(this);
@@ -123,6 +123,13 @@ class App {
       if (this.space.chosen) this.clearLightPath();
     }
     this.generation = state.generation;
+    const { crop } = this.picture;
+    if (this.cropShown && this.cropShown !== crop.join() && this.picture.image) { /* of another part; the new one comes soon */
+      this.picture.setImage(null);
+      this.shownNumber = 0;
+    }
+    this.cropShown = crop.join();
+    this.setChoosing(this.navigation.choosing);
     this.stage.style.setProperty("--tall", this.picture.size[1] / this.picture.size[0]); /* narrow windows fit the stage to the picture */
     this.applyRights();
     if (this.outdated && !document.hidden) this.refreshPicture();
@@ -260,6 +267,48 @@ class App {
     this.selecting = setTimeout(() => this.inspect(x, y), 250);
   }
 
+  /* True if a part of the picture is rendered. */
+  get cropped() {
+    const { full, size } = this.picture;
+    return size[0] < full[0] || size[1] < full[1];
+  }
+
+  /* The button renders all again if a region is rendered; else it lets the owner drag a rectangle. */
+  toggleRegion() {
+    if (this.cropped) this.sendRegion(null);
+    else this.setChoosing(!this.navigation.choosing);
+  }
+
+  setChoosing(on) {
+    const region = document.getElementById("region");
+    this.navigation.choosing = Boolean(on && live.owner && this.mode !== "space");
+    this.stage.classList.toggle("choosing", this.navigation.choosing);
+    region.textContent = this.cropped ? "Whole picture" : "Region";
+    region.title = this.cropped ? "Renders the whole picture again" : "Drag a rectangle: only this part is rendered";
+    region.setAttribute("aria-pressed", String(this.navigation.choosing));
+  }
+
+  choose(start, event, ends) {
+    const corners = [this.picture.locate({ clientX: start[0], clientY: start[1] }), this.picture.locate(event)], { size, crop } = this.picture;
+    const edges = [Math.min, Math.max].flatMap((least, i) => [0, 1].map(k =>
+      Math.max(0, Math.min(size[k], (i ? Math.ceil : Math.floor)(least(corners[0][k], corners[1][k]))))));
+    const box = document.getElementById("rectangle"), view = this.picture.place(), ratio = devicePixelRatio || 1;
+    box.hidden = ends;
+    [["left", 0], ["top", 1]].forEach(([name, k]) => { box.style[name] = `${(view[name] + edges[k] * view.scale) / ratio}px`; });
+    [["width", 0], ["height", 1]].forEach(([name, k]) => { box.style[name] = `${(edges[k + 2] - edges[k]) * view.scale / ratio}px`; });
+    if (!ends) return;
+    this.setChoosing(false);
+    if (event.type === "pointerup" && edges[2] > edges[0] && edges[3] > edges[1]) this.sendRegion(edges.map((edge, i) => edge + crop[i & 1]));
+  }
+
+  async sendRegion(crop) {
+    try {
+      await post("/api/settings", { crop });
+    } catch (error) {
+      notify(error.message, true);
+    }
+  }
+
   selectPhoton(event) {
     const { space } = this, box = space.canvas.getBoundingClientRect(), ratio = space.canvas.width / box.width;
     const photon = space.pick((event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio);
@@ -309,7 +358,7 @@ class App {
       0: () => this.picture.fit(), "?": () => document.getElementById("help").showModal(), v: () => this.setMode(modes[(modes.indexOf(this.mode) + 1) % 3]),
       z: () => this.picture.zoom(1), h: () => this.showAll(), r: () => owner && this.resetCamera(), p: () => click("pause"),
       f: () => this.inspected && this.focusAt(this.inspected.position), c: () => this.toggleComparison(), n: () => click("denoise"),
-      g: () => click("show-photons"), l: () => click("show-light-paths"), b: () => click("show-boxes"),
+      x: () => click("region"), g: () => click("show-photons"), l: () => click("show-light-paths"), b: () => click("show-boxes"),
     }[event.key.toLowerCase()];
     if (action) action();
     return Boolean(action);
@@ -336,6 +385,7 @@ class App {
     on("zoom-out", () => picture.zoom(picture.place().scale / 1.5));
     on("zoom-one", () => picture.zoom(1));
     on("zoom-fit", () => picture.fit());
+    on("region", () => this.toggleRegion());
     on("tool", event => { this.navigation.tool = event.target.value; }, "change");
     for (const input of document.querySelectorAll("input[name='mode']")) input.addEventListener("change", () => this.setMode(input.value));
     document.addEventListener("visibilitychange", () => {

@@ -2,7 +2,7 @@
 "use strict";
 
 const channelTitles = { beauty: "radiance [W/(sr m²)]", denoised: "denoised radiance [W/(sr m²)]", reference: "reference [W/(sr m²)]", depth: "depth [m]",
-  albedo: "albedo: share of light reflected", normal: "normals of surfaces", noise: "noise: standard error of the radiance", samples: "samples per pixel",
+  albedo: "albedo: share of light reflected", normal: "normals of surfaces", noise: "noise: standard error of the radiance", variance: "variance of a sample of the radiance", samples: "samples per pixel",
   triangle: "triangles", material: "materials", cost: "nodes of the tree that the pixel's ray visits", radius: "radius of the density estimate [m]",
   density: "photons per m²" };
 const channelTitle = name => channelTitles[name] || name;

@@ -119,8 +119,7 @@ function lightsPanel() {
     const sums = state.light_groups === "sum";
     sender.interval = sums ? 60 : 250;
     hint.textContent = !state.owner ? "Only the owner changes lights." : sums ? `A change acts at once: the renderer keeps the light of each by itself${state.light_groups_bytes ? ` (${formatBytes(state.light_groups_bytes)})` : ""}.`
-      : state.light_groups_lack_memory ? "A change begins the picture anew: there was no memory to keep the light of each by itself."
-      : "A change begins the picture anew; with path, direct, photon and sppm on a CPU, that is often only so for the first one.";
+      : state.light_groups_reason ? `Each change begins the picture anew: ${state.light_groups_reason}.` : "The first change begins the picture anew; further ones act at once.";
     const shape = lights.map(light => light.name).join("\n");
     if (shape !== known) {
       known = shape;
@@ -189,7 +188,16 @@ function statisticsPanel(app) {
 
 function filesPanel() {
   const { content } = panel("Files", false);
-  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["scene", "Scene, JSON"]];
-  content.append(element("ul", { className: "swatches" }, ...links.map(([kind, text]) => element("li", {},
-    element("a", { href: `/api/file?kind=${kind}&token=${encodeURIComponent(token)}`, download: "", textContent: text })))));
+  const links = [["png", "Picture, PNG"], ["exr", "Picture and channels, OpenEXR"], ["state", "State, to resume"], ["scene", "Camera and settings, JSON"]];
+  async function download(kind) {
+    try {
+      const answer = await request(`/api/file?kind=${kind}`), url = URL.createObjectURL(await answer.blob());
+      element("a", { href: url, download: answer.headers.get("Content-Disposition").match(/"(.+)"/)[1] }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60000);
+    } catch (error) {
+      notify(error.message, true);
+    }
+  }
+  content.append(element("div", { className: "buttons" }, ...links.map(([kind, text]) => button(text, () => download(kind)))),
+    element("p", { className: "hint", textContent: "kandela render SCENE -o picture.exr --resume goes on from the state picture.exr.state." }));
 }

@@ -228,8 +228,10 @@ function pixelPanel(app) {
   x.id = "pixel-x";
   y.id = "pixel-y";
   const hover = check("Disc under the mouse in “Overlay”", true, checked => { if (!checked) app.hoverPixel(null); }, "hover-disc");
+  const tiles = check("Tiles of the surface in the disc", true, () => showDisc(app.inspected), "disc-tiles");
+  tiles.box.title = "The triangles over which the weights of photons are integrated; light reaches the blue ones";
   content.append(place, element("div", { className: "pair" }, element("label", {}, "x", x), element("label", {}, "y", y)),
-    element("div", { className: "buttons" }, go, focus, face, ray), hover.box, facts, radii, photons);
+    element("div", { className: "buttons" }, go, focus, face, ray), hover.box, tiles.box, facts, radii, photons);
   app.inspect = newestOnly(async (column, line) => {
     const [width, height] = picture.size;
     column = Math.min(width - 1, Math.max(0, Math.floor(column)));
@@ -263,7 +265,7 @@ function pixelPanel(app) {
     const found = answer.photons || [];
     facts.replaceChildren(factTable([["Value", formatVector(answer.value)], ["Depth [m]", formatNumber(answer.depth)], ["Position [m]", formatVector(answer.position)],
       ["Normal", formatVector(answer.normal)], ["Object", answer.object], ["Material number", answer.material], ["Triangle number", answer.triangle],
-      ["Disc radius [m]", formatNumber(answer.radius)], ["Photons in the disc", answer.photons && answer.radius > 0 ? formatNumber(found.length) : null],
+      ["Disc radius [m]", formatNumber(answer.radius)], ["Photons in the disc", answer.photons && answer.radius > 0 ? formatNumber(found.length) : null], ["Tiles in the disc", (answer.tiles || []).length || null],
       ["Their power [W]", found.length ? formatVector([0, 1, 2].map(k => found.reduce((sum, photon) => sum + photon.power[k], 0))) : null]]));
     if (["sppm", "vcm"].includes(live.state.integrator) && answer.radius > 0 && answer.samples > 0) {
       if (history.length && history[history.length - 1][0] === answer.samples) history.pop();
@@ -284,7 +286,7 @@ function pixelPanel(app) {
   }
   function showDisc(answer) {
     const seen = answer && Array.isArray(answer.position) && Array.isArray(answer.normal);
-    space.setDisc(seen ? { position: answer.position, normal: answer.normal, radius: answer.radius || 0, photons: answer.photons || [] } : null);
+    space.setDisc(seen ? { position: answer.position, normal: answer.normal, radius: answer.radius || 0, photons: answer.photons || [], tiles: tiles.input.checked ? answer.tiles || [] : [] } : null);
   }
   /* The disc follows the mouse, at most ten times a second; without a place it returns to the clicked pixel. */
   let hovered = "";

@@ -86,13 +86,15 @@ const shapes = {
     });
   },
 
-  /* The disc of a pixel, its normal, and the directions that its photons came from. */
+  /* The disc of a pixel, the tiles of its integral (those without light orange), its normal, and the directions that its photons came from. */
   disc(data, disc) {
     if (!(disc.radius > 0)) return;
     const u = vec3.perpendicular(disc.normal), v = vec3.cross(disc.normal, u), rim = angle =>
       vec3.along(vec3.along(disc.position, disc.radius * Math.cos(angle), u), disc.radius * Math.sin(angle), v);
     for (let i = 0; i < 64; i++) shapes.line(data, rim(i * Math.PI / 32), rim((i + 1) * Math.PI / 32), [1, 1, 1]);
     shapes.line(data, disc.position, vec3.along(disc.position, disc.radius, disc.normal), [1, 1, 1]);
+    for (const { corners, weight } of disc.tiles)
+      corners.forEach((corner, i) => shapes.line(data, corner, corners[(i + 1) % 3], weight > 0 ? [0.35, 0.7, 1] : [1, 0.6, 0.2], 0.8));
     for (const photon of disc.photons.slice(0, 500))
       if (photon.direction)
         shapes.line(data, photon.position, vec3.along(photon.position, -disc.radius / 2, photon.direction), [0.8, 0.8, 0.8], 0.5);
