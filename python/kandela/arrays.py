@@ -211,9 +211,17 @@ _ROWS = {"torch": Torch, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
 _known = {"numpy": NumPy()}
 
 
+def _module(x):
+    """Return the name of the module of an array's type; a masked element is a TypeError."""
+    name, _, rest = type(x).__module__.partition(".")
+    if name == "numpy" and rest.startswith("ma") and np.ma.is_masked(x):
+        raise TypeError("an array has masked elements, which would be used like all others; pass its compressed() or filled()")
+    return name
+
+
 def framework(x):
     """Return the adapter for the framework of an array."""
-    name = type(x).__module__.partition(".")[0]
+    name = _module(x)
     if name not in _ROWS:
         return _known["numpy"]
     if name not in _known:
@@ -223,7 +231,7 @@ def framework(x):
 
 def is_foreign(x):
     """Return whether x is an array of PyTorch, CuPy or JAX, whose results are of that framework."""
-    return type(x).__module__.partition(".")[0] in _ROWS
+    return _module(x) in _ROWS
 
 
 def stream_number(stream, like):

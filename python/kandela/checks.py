@@ -4,6 +4,8 @@ import operator
 
 import numpy as np
 
+from .arrays import framework
+
 
 def whole(value, name, least, most=None):
     """Return an integer of at least `least` and, unless None, at most `most`."""
@@ -31,7 +33,7 @@ def not_negative(value, name):
 
 def vectors(x, name):
     """Return real vectors, (n, 3) or (3,), as an array (n, 3)."""
-    x = np.asarray(x)
+    x = framework(x).host(x)
     if x.dtype.kind not in "fiu":
         raise TypeError(f"`{name}` is an array of {x.dtype}; expected real numbers")
     if x.ndim not in (1, 2) or x.shape[-1] != 3:

@@ -410,11 +410,17 @@ class RayScene:
         for name, values in (("mask", mask), ("world", world)):
             if values is None:
                 made.append(None)
-            elif is_foreign(values):
+                continue
+            values = values if is_foreign(values) else _words(values, name, shape)
+            if name == "world" and 0 not in values.shape:
+                least, most = int(values.min()), int(values.max())
+                if least < 0 or most >= self._worlds:
+                    raise UsageError(f"`world` has values from {least} to {most}; the scene has {self._worlds} worlds")
+            if is_foreign(values):
                 made.append(row.plain(values.expand(shape) if hasattr(values, "expand") else row.xp.broadcast_to(values, shape),
                                       np.int32).reshape(-1))
             else:
-                words = _words(values, name, shape).reshape(-1)
+                words = values.reshape(-1)
                 made.append(row.of_host(like, words.view(np.int32)) if is_foreign(like) else words)
         return made
 
@@ -429,7 +435,8 @@ class RayScene:
         pair = pair.reshape(-1, 2)
         return row.of_host(like, pair.view(np.int32)) if is_foreign(like) else pair
 
-    def _rays(self, origins: Any, directions: Any, tmin: Any, tmax: Any) -> tuple[Any, tuple[int, ...]]:
+    def _rays(self, origins: Any, directions: Any, tmin: Any, tmax: Any, mask: Any,
+              world: Any) -> tuple[Any, tuple[int, ...]]:
         """Return rays, (n, 8) float32, and their shape."""
         row = framework(origins)
         if is_foreign(origins):
@@ -441,17 +448,19 @@ class RayScene:
             d = row.plain(directions, np.float32).reshape(-1, 3)
             low, high = (t.reshape(-1, 1) if is_foreign(t) else row.xp.full_like(o[:, :1], float(t)) for t in (tmin, tmax))
             return row.plain(row.joined([o, low, d, high]), np.float32), shape
-        o, d = np.asarray(origins), np.asarray(directions)
+        o, d = (framework(x).host(x) for x in (origins, directions))
         for name, x in (("origins", o), ("directions", d)):
             if x.dtype.kind not in "fiu":
                 raise TypeError(f"`{name}` is an array of {x.dtype}; expected real numbers")
             if x.ndim < 1 or x.shape[-1] != 3:
                 raise ValueError(f"`{name}` has the shape {x.shape}; expected (..., 3)")
         try:
-            shape = np.broadcast_shapes(o.shape[:-1], d.shape[:-1], np.shape(tmin), np.shape(tmax))
+            rest = {name: np.shape(x) for name, x in (("tmin", tmin), ("tmax", tmax), ("mask", mask), ("world", world))
+                    if x is not None}
+            shape = np.broadcast_shapes(o.shape[:-1], d.shape[:-1], *rest.values())
         except ValueError:
-            raise ValueError(f"`origins` {o.shape}, `directions` {d.shape}, `tmin` {np.shape(tmin)} and `tmax` "
-                             f"{np.shape(tmax)} do not broadcast") from None
+            given = ", ".join(f"`{name}` {x}" for name, x in rest.items() if x)
+            raise ValueError(f"`origins` {o.shape}, `directions` {d.shape}{given and ', '}{given} do not broadcast") from None
         rays = np.empty((*shape, 8), np.float32)
         with np.errstate(over="ignore"):
             pair = [np.ascontiguousarray(np.broadcast_to(x, (*shape, 3)), np.float32).reshape(-1, 3)
@@ -468,7 +477,7 @@ class RayScene:
         """
         origins, directions, tmin, tmax, mask, world, ignore, stream = given
         self._check()
-        rays, shape = self._rays(origins, directions, tmin, tmax)
+        rays, shape = self._rays(origins, directions, tmin, tmax, mask, world)
         like = origins if is_foreign(origins) else rays
         masks, worlds = self._arguments(like, shape, mask, world)
         return (_c.kd_ray_query_default(rays, masks, worlds, self._ignored(like, shape, ignore),
@@ -489,8 +498,8 @@ class RayScene:
         Parameters
         ----------
         origins, directions : array_like, (..., 3)
-            NumPy arrays broadcast; arrays of PyTorch, CuPy and JAX must be of the same shape.
-            Directions need not be normalised.
+            NumPy arrays broadcast, also with those below; arrays of PyTorch, CuPy and JAX must be of the
+            same shape. Directions need not be normalised.
         tmin, tmax : float or array_like, (...), optional
             Open interval of t, in lengths of the direction.
         mask : int or array_like of int, (...), optional
@@ -660,6 +669,13 @@ class RayScene:
         if len(x.shape) < 1 or x.shape[-1] != 3:
             raise ValueError(f"`points` has the shape {tuple(x.shape)}; expected (..., 3)")
         shape = tuple(x.shape[:-1])
+        if not is_foreign(x):
+            try:
+                shape = np.broadcast_shapes(shape, *(np.shape(value) for value in (mask, world) if value is not None))
+            except ValueError:
+                raise ValueError(f"`points` {x.shape}, `mask` {np.shape(mask)} and `world` {np.shape(world)} do not "
+                                 "broadcast") from None
+            x = np.broadcast_to(x, (*shape, 3))
         flat = row.plain(self._relative(row, x), np.float32).reshape(-1, 3)
         masks, worlds = self._arguments(flat, shape, mask, world)
         found = row.empty(flat, (len(flat), 10), np.float32)

@@ -469,3 +469,21 @@ def test_nodes_hold_every_triangle():
     assert (leaves["word"] >> 2).sum() == len(references) and (leaves["first"] <= len(references)).all()
     area = np.linalg.norm(np.cross(*np.diff(mesh.vertices[mesh.faces], axis=1).transpose(1, 0, 2)), axis=1)
     assert set(references) == set(np.flatnonzero(area > 0))
+
+
+def test_masked_elements_are_refused():
+    x = np.random.default_rng(0).random((12, 3))
+    masked = np.ma.masked_array(x, mask=np.zeros_like(x, bool))
+    tree, mesh = kandela.KDTree(x), kandela.TriangleMesh(x)
+    calls = [kandela.KDTree, kandela.Points, tree.query, lambda m: tree.query_ball_point(m, 1), kandela.TriangleMesh,
+             lambda m: kandela.Points(x).nearest(m, 2), lambda m: mesh.intersect(m, x), lambda m: mesh.intersect(x, m),
+             mesh.closest_point, mesh.signed_distance, lambda m: kandela.RayScene().add_geometry(m),
+             lambda m: kandela.voxel_downsample(m, 1), lambda m: kandela.dbscan(m, 1), kandela.normals,
+             lambda m: kandela.icp(m, x), lambda m: kandela.knn_graph(m, 2), lambda m: kandela.kernel_density(x, m, 1),
+             lambda m: kandela.farthest_points(m, 2), lambda m: kandela.kernel_density(x, x, 1, weights=m[:, 1])]
+    for call in calls:
+        call(masked)  # nothing is masked yet
+    masked[0, 1] = np.ma.masked
+    for call in calls:
+        with pytest.raises(TypeError, match="masked"):
+            call(masked)

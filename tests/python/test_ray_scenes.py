@@ -180,6 +180,12 @@ def test_shapes_and_attributes():
     assert case.scene.first_hits(origins, directions, 4).t.shape == (5, 8, 4)
     assert case.scene.count_hits(origins[0, 0], directions[0, 0]).shape == ()
     assert case.scene.occluded(np.empty((0, 3)), directions[0, 0]).shape == (0,)
+    near = case.scene.closest_point(origins[0, 0], world=np.arange(WORLDS))  # one ray or point in each world
+    apart = case.scene.intersect(origins[0, 0], directions[0, 0], world=np.arange(WORLDS), mask=[[1], [2]])
+    assert near.distance.shape == (WORLDS,) and apart.t.shape == (2, WORLDS)
+    for world in range(WORLDS):
+        assert apart.t[1, world] == case.scene.intersect(origins[0, 0], directions[0, 0], world=world, mask=2).t
+        assert near.distance[world] == case.scene.closest_point(origins[0, 0], world=world).distance
     # the positions of the vertices as attributes
     values = case.scene.interpolate(hits, {0: case.meshes[0][0], 1: case.meshes[1][0]})
     for k in zip(*np.nonzero(hits.hit)):
@@ -205,8 +211,9 @@ def test_wrong_arguments_are_refused():
     scene.set_transforms(0, np.eye(4))
     scene.commit()
     up = np.array([0.0, 0, 1])
-    with pytest.raises(ValueError, match="worlds"):
-        scene.intersect(np.zeros((2, 3)), up, world=[0, 2])
+    for call, rest in ((scene.intersect, [up]), (scene.closest_point, [])):
+        with pytest.raises(kandela.UsageError, match="`world` has values from 0 to 2; the scene has 2 worlds"):
+            call(np.zeros((2, 3)), *rest, world=[0, 2])
     with pytest.raises(TypeError, match="mask"):
         scene.intersect(np.zeros(3), up, mask=1.5)
     with pytest.raises(ValueError, match="broadcast"):

@@ -27,17 +27,13 @@ typedef struct bench_kind {
     bool needs_cuda, needs_models;
 } bench_kind;
 
-static const bench_kind kinds[] = {{"points", bench_points, false, false},
-                                   {"knn", bench_knn, true, false},
-                                   {"build", bench_build, false, false},
-                                   {"trace", bench_trace, false, false},
-                                   {"load", bench_load, false, true},
-                                   {"photons", bench_photons, false, false},
-                                   {"frame", bench_frame, true, false},
-                                   {"scaling", bench_scaling, false, false},
-                                   {"changes", bench_changes, false, false},
-                                   {"calls", bench_calls, true, false},
-                                   {NULL, NULL, false, false}};
+static const bench_kind kinds[] = {
+    {"points", bench_points, false, false},   {"knn", bench_knn, true, false},
+    {"build", bench_build, false, false},     {"trace", bench_trace, false, false},
+    {"load", bench_load, false, true},        {"photons", bench_photons, false, false},
+    {"frame", bench_frame, true, false},      {"scaling", bench_scaling, false, false},
+    {"changes", bench_changes, false, false}, {"calls", bench_calls, true, false},
+    {"worlds", bench_worlds, false, false},   {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -257,6 +253,7 @@ static const help_pair benchmarks[] = {
     {"scaling", "measure time against size; prints the exponent, and that expected by theory"},
     {"changes", "insert and delete points in dynamic trees, compared with rebuilding them"},
     {"calls", "time calls of the points API on a CUDA device: small batches, self-queries"},
+    {"worlds", "cast 10,000 lidar rays in each of 1,000 worlds of moving meshes; --sizes: worlds"},
     {"compare OLD NEW",
      "compare two files of results; the exit status is 6 if a row, or the mean, is "
      "slower than --max-regress permits"},

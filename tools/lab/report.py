@@ -30,6 +30,7 @@ BENCHES = {
     "within": ("Points within a radius", "All points within a radius of each query.", RATE, "queries", "points"),
     "index": ("Indices for queries", "The index of a query method, built from a tree.", BUILD, "points", "points"),
     "calls": ("Calls of the library", "Wall-clock time of a call on a device: opening a tree, few and many queries, self-queries of all points.", TIME, "queries", "points"),
+    "worlds": ("Scenes of rays", "A lidar of 10,000 rays in each of many worlds, each with twelve meshes; “commit”: all meshes move.", RATE, "rays", "worlds"),
     "changes": ("Dynamic trees", "Inserting and removing points, compared with rebuilding the tree; then queries of the changed tree and of a rebuilt one.", TIME, "points", "points"),
     "build": ("Building triangle trees", "A k-d tree by the surface area heuristic (SAH). Its SAH cost is the expected work of a ray, in units of a triangle test. C_t is the cost of a traversal step; the factor “empty” lowers the cost of a split that cuts off empty space. SAH costs are comparable at equal constants only, so each pair of constants has its own charts.", BUILD, "triangles", "triangles"),
     "widen": ("Converting triangle trees to their wide form", "CPU rays traverse nodes with eight or sixteen children, which are made from the k-d tree of each builder.", "conversion time [ms]", "triangles", "triangles"),

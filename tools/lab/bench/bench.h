@@ -91,5 +91,6 @@ kd_status bench_frame(const bench_request *request);
 kd_status bench_scaling(const bench_request *request);
 kd_status bench_changes(const bench_request *request);
 kd_status bench_calls(const bench_request *request);
+kd_status bench_worlds(const bench_request *request);
 
 #endif
