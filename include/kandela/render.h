@@ -173,6 +173,9 @@ typedef struct kd_render_options {
     float regularise;  /* "path": least roughness of surfaces that rough ones reflect, 0 to 1:
                           caustics, also of lights without size, are found more often, but
                           blurred. 0: off */
+    char show_techniques[32]; /* experimental, "vcm": the techniques whose weighted shares make up
+                                 the image, named as in `techniques`, whose weights they keep; the
+                                 shares of all add up to the whole image, but for rounding */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

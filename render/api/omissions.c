@@ -201,6 +201,12 @@ kd_status omissions_report(const scene_view *scene, const frame *frame) {
     else if (frame->options->regularise > 0)
         log_message(LOG_INFO, "integrator %s ignores --regularise, an option of path",
                     integrator->name);
+    const bool all = strcmp(frame->options->techniques, "all") == 0 &&
+                     strcmp(frame->options->show_techniques, "all") == 0;
+    if (!all && integrator != &integrator_vcm)
+        log_message(LOG_INFO,
+                    "integrator %s ignores --techniques and --show-techniques, options of vcm",
+                    integrator->name);
     KD_TRY(report_lamps(scene, frame->view.eye));
     const scene_traits traits = scene_traits_of(scene);
     if (caustics) report_caustics(&traits, integrator);

@@ -50,6 +50,11 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
         log_message(LOG_INFO, "integrator photon: --%s is an option of photon mapping", chosen);
         return;
     }
+    if (strcmp(options->techniques, "all") != 0 || strcmp(options->show_techniques, "all") != 0) {
+        strcpy(options->integrator, "vcm");
+        log_message(LOG_INFO, "integrator vcm: techniques are an option of it");
+        return;
+    }
     const scene_view view = scene_get_view(scene);
     const scene_traits traits = scene_traits_of(&view);
     const bool lenses = scene_has_lenses(&view);

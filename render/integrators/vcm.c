@@ -141,8 +141,8 @@ static kd_status reserve_sums(vcm_state *state, const frame *frame) {
     return KD_OK;
 }
 
-/* `techniques`: TECHNIQUE_EYE and so on. */
-static kd_status prepare(frame *prepared, int32_t techniques, uint64_t paths) {
+/* `techniques`, `shown`: TECHNIQUE_EYE and so on. */
+static kd_status prepare(frame *prepared, int32_t techniques, int32_t shown, uint64_t paths) {
     const kd_render_options *options = prepared->options;
     const scene_view *scene = prepared->scene;
     kd_status status = KD_OK;
@@ -150,7 +150,7 @@ static kd_status prepare(frame *prepared, int32_t techniques, uint64_t paths) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     set_view(state, prepared, paths);
-    vcm_set_techniques(&state->view, techniques, scene);
+    vcm_set_techniques(&state->view, techniques, shown, scene);
     state->disperses = vcm_scene_disperses(scene);
     state->view.apart = state->disperses && !state->view.merge;
     state->first_radius = options->radius;
@@ -158,7 +158,7 @@ static kd_status prepare(frame *prepared, int32_t techniques, uint64_t paths) {
         KD_TRY_GOTO(median_footprint(&state->first_radius, prepared, &state->view));
     uint64_t begin, end;
     ranks_part(prepared->comm, prepared->comm ? prepared->comm->rank : 0,
-               state->view.needs_light ? state->view.paths : 0, &begin, &end);
+               state->view.traces_light ? state->view.paths : 0, &begin, &end);
     state->first = (uint32_t)begin;
     state->share = (uint32_t)(end - begin);
     state->chunk_count = prepared->device_frame ? 1 : (state->share + CHUNK - 1) / CHUNK;
@@ -172,8 +172,9 @@ done:
 
 static kd_status vcm_prepare(frame *prepared) {
     const int32_t techniques = techniques_named(prepared->options->techniques);
-    vcm_report_techniques(techniques, prepared->scene);
-    return prepare(prepared, techniques, pixels_of(prepared->options));
+    const int32_t shown = techniques_named(prepared->options->show_techniques);
+    vcm_report_techniques(techniques, shown, prepared->scene);
+    return prepare(prepared, techniques, shown, pixels_of(prepared->options));
 }
 
 static kd_status light_prepare(frame *prepared) {
@@ -182,7 +183,7 @@ static kd_status light_prepare(frame *prepared) {
                "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes "
                "instead",
                (unsigned long long)paths, LIGHT_PATHS_MAX);
-    return prepare(prepared, TECHNIQUE_SPLAT, paths);
+    return prepare(prepared, TECHNIQUE_SPLAT, TECHNIQUE_SPLAT | TECHNIQUE_EYE, paths);
 }
 
 /* --- light paths ------------------------------------------------------------------------------ */
@@ -218,7 +219,7 @@ static void trace_path(const vcm_view *view, const scene_view *scene, uint64_t n
     vcm_photon landed;
     bool goes_on = !light_path_is_over(&view->limits, &path.base);
     while (goes_on && vcm_light_next(view, scene, &path)) {
-        if (view->splat && vcm_light_connect(view, scene, &path, &splat))
+        if (view->shows_splat && vcm_light_connect(view, scene, &path, &splat))
             add_splat(view, scene, &splat, to);
         if (to->status == KD_OK && vcm_light_photon(view, &path, &landed))
             to->status = list_photon(to, &landed);
@@ -271,7 +272,7 @@ static kd_status trace_on_device(vcm_state *state, const frame *frame) {
 
 static void trace_on_host(vcm_state *state, const frame *frame) {
     vcm_work work = {state, frame->scene};
-    if (state->view.splat)
+    if (state->view.shows_splat)
         memset(state->view.sums, 0, vcm_sums(&state->view) * sizeof *state->view.sums);
     parallel_for(state->chunk_count, 1, trace_chunks, &work);
 }
@@ -305,7 +306,7 @@ static kd_status add_ranks(const frame *frame, vcm_state *state, kd_status statu
     }
     memory_free(all);
     KD_TRY(status);
-    if (size == 1 || !state->view.splat) return KD_OK;
+    if (size == 1 || !state->view.shows_splat) return KD_OK;
     const uint64_t sums = vcm_sums(&state->view);
     return frame->device_frame ? ranks_device_sum(frame->comm, state->view.sums, sums)
                                : ranks_all_sum(frame->comm, state->view.sums, sums);
@@ -410,7 +411,7 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     vcm_counts counts = {{0, 0}, 0, 0, 0};
     uint64_t *begins = NULL;
     begin_pass(state, frame, pass);
-    if (!state->view.needs_light) return KD_OK;
+    if (!state->view.traces_light) return KD_OK;
     job_stage_begin(frame->job, "emit", state->view.paths);
     kd_status traced = KD_OK;
     if (frame->device_frame)

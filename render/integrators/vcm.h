@@ -34,12 +34,15 @@ typedef struct vcm_view {
     path_options path; /* without its clamp */
     float clamp;       /* applied to weighed light */
     photon_emission emission;
-    bool eye, lamps, splat, merge; /* techniques */
-    bool needs_light;              /* some technique needs light paths */
-    bool weighs;                   /* some other technique than splat is on */
-    bool apart;                    /* each light path has a wavelength of its own */
-    uint32_t paths;                /* light paths per pass */
-    float merges;                  /* pi radius^2 paths: merging paths per density; 0: no merging */
+    bool eye, lamps, splat, merge; /* techniques that weights account for */
+    /* techniques whose weighted shares make up the picture */
+    bool shows_eye, shows_lamps, shows_splat, shows_merge;
+    bool needs_light;  /* some technique needs light paths */
+    bool traces_light; /* some technique that is shown needs them */
+    bool weighs;       /* some other technique than splat is on */
+    bool apart;        /* each light path has a wavelength of its own */
+    uint32_t paths;    /* light paths per pass */
+    float merges;      /* pi radius^2 paths: merging paths per density; 0: no merging */
     float radius;
     float wavelength; /* micrometres, of dispersive glass; 0: there is none */
     vec3 tint;        /* colour of the wavelength */
@@ -51,7 +54,7 @@ typedef struct vcm_view {
 
 /* Number of sums of splats. */
 KD_FN uint64_t vcm_sums(const vcm_view *view) {
-    return view->splat
+    return view->shows_splat
                ? 3 * (uint64_t)view->viewer.pixels.width * (uint64_t)view->viewer.pixels.height
                : 0;
 }
@@ -296,8 +299,8 @@ KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance)
    it. */
 KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vcm_photon *landed) {
     const surface *at = &path->base.at;
-    if (!(view->merges > 0) || path->base.turn != PHOTON_SCATTERS || !path->chain.from_lens ||
-        !surface_holds_photons(at))
+    if (!view->shows_merge || !(view->merges > 0) || path->base.turn != PHOTON_SCATTERS ||
+        !path->chain.from_lens || !surface_holds_photons(at))
         return false;
     landed->place = at->position;
     landed->power = path->base.photon_state.flying.power;

@@ -219,6 +219,10 @@ KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vc
                                                    state->ray.origin)),
                        in_volume ? 1 : fabsf(vec3_dot(state->ray.direction, at->geometric)));
     if (vec3_is_zero(*sent)) return event;
+    if (!view->shows_eye) {
+        *sent = vec3_all(0);
+        return event;
+    }
     vcm_eye_weigh_hit(view, scene, path, at, sent);
     if (state->scattered > 1) *sent = path_limited(view->clamp, *sent);
     return event;
@@ -248,7 +252,7 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
         sent = vec3_add(sent, vcm_eye_brings(view, path, vcm_eye_merged(view, &sum)));
     }
     result->radiance = vec3_add(result->radiance, sent);
-    if (view->lamps && path_seeks_light(event, &at) &&
+    if (view->shows_lamps && path_seeks_light(event, &at) &&
         vcm_eye_lamp(view, scene, path, event, &at, key, &request)) {
         const vec3 visible = path_transmittance(scene, SCENE_TREE, request.ray, request.medium,
                                                 view->path.cutouts, &result->rays);
@@ -261,7 +265,7 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
 /* Radiance of a pixel's splats, for the sample whose random numbers are those of `key`. */
 KD_FN vec3 vcm_splats_of(const vcm_view *view, const pixel_view *pixels, int32_t x, int32_t y,
                          rng_key key) {
-    if (!view->splat) return vec3_all(0);
+    if (!view->shows_splat) return vec3_all(0);
     const int64_t *sums = view->sums + 3 * ((int64_t)y * pixels->width + x);
     const rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
     const vec2 place = pixel_filter_draw(pixels->filter, random.value[0], random.value[1]);

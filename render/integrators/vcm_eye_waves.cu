@@ -211,7 +211,7 @@ __device__ __forceinline__ void eye_light(const scene_view &scene, const vcm_vie
     const path_turn turn = general || s.turn == PATH_ENDS ? s.turn : PATH_SCATTERS;
     shadow_request request;
     as_listed<diffuse>(s.at);
-    if (!view.lamps || !path_seeks_light(turn, &s.at) ||
+    if (!view.shows_lamps || !path_seeks_light(turn, &s.at) ||
         !vcm_eye_lamp(&view, &scene, &s.path, turn, &s.at, s.key, &request))
         return;
     const uint32_t at = take_place(shadows);
@@ -329,7 +329,7 @@ template <bool general> kd_status run_eye_wave(const wave_run *run, const vcm_vi
     if constexpr (!general)
         KD_TRY(vcm_start(run, view, eye_shade<false, true>, SHADE_BLOCK,
                          "eye_shade of diffuse surfaces"));
-    if (!view->lamps) return KD_OK;
+    if (!view->shows_lamps) return KD_OK;
     KD_TRY(cast_shadows(run));
     return add_shadows<general>(run);
 }

@@ -166,7 +166,7 @@ __device__ __forceinline__ void light_connect(const scene_view &scene, const vcm
                                               const path_waves &w, uint32_t *shadows,
                                               shaded_light &s) {
     vcm_splat splat;
-    if (!s.lands || !view.splat) return;
+    if (!s.lands || !view.shows_splat) return;
     if (!general) s.path.base.turn = PHOTON_SCATTERS;
     as_listed<diffuse>(s.path.base.at);
     if (!vcm_light_connect(&view, &scene, &s.path, &splat)) return;
@@ -259,7 +259,7 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
         uint32_t slot;
         bool goes_on = load_light(view, out, w.stores[wave % 2], i, path, &slot);
         while (goes_on && vcm_light_next(&view, &scene, &path)) {
-            if (view.splat && vcm_light_connect(&view, &scene, &path, &splat) &&
+            if (view.shows_splat && vcm_light_connect(&view, &scene, &path, &splat) &&
                 vcm_splat_light(&splat, vcm_splat_visible(&scene, &splat, view.path.cutouts, &rays),
                                 &radiance))
                 add_splat(view,
@@ -297,7 +297,7 @@ kd_status run_light_wave(const wave_run *run, const vcm_view *view, const light_
     if constexpr (!general)
         KD_TRY(vcm_start(run, view, light_shade<false, true>, SHADE_BLOCK,
                          "light_shade of diffuse surfaces", out));
-    if (!view->splat) return KD_OK;
+    if (!view->shows_splat) return KD_OK;
     KD_TRY(cast_shadows(run));
     return vcm_start(run, view, light_add<general>, VCM_ADD_BLOCK, "light_add", out);
 }
@@ -333,7 +333,7 @@ kd_status trace_once(vcm_cuda *device, const frame *frame, const vcm_view *view,
 kd_status vcm_cuda_trace(vcm_cuda *device, const frame *frame, const vcm_view *view, uint32_t first,
                          uint32_t share, vcm_counts *counts) {
     /* one photon for each path suffices in most scenes; else the count says how many are needed */
-    if (view->merges > 0 && device->capacity < share) device->capacity = share;
+    if (view->shows_merge && view->merges > 0 && device->capacity < share) device->capacity = share;
     for (;;) {
         KD_TRY(trace_once(device, frame, view, first, share));
         KD_TRY(device_memory_download(counts, device->counts, sizeof *counts));

@@ -27,7 +27,7 @@ static bool scene_scatters(const scene_view *scene) {
     return false;
 }
 
-void vcm_report_techniques(int32_t techniques, const scene_view *scene) {
+void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *scene) {
     const bool eye = techniques & TECHNIQUE_EYE, lamps = techniques & TECHNIQUE_LAMPS;
     const bool splat = techniques & TECHNIQUE_SPLAT, merge = techniques & TECHNIQUE_MERGE;
     const bool lenses = vcm_scene_has_lenses(scene);
@@ -42,12 +42,20 @@ void vcm_report_techniques(int32_t techniques, const scene_view *scene) {
     else if (!eye && !lamps && !splat)
         lost = "light that no mirror or glass casts; add eye, lamps or splat";
     if (lost) log_message(LOG_WARNING, "the techniques of integrator vcm cannot find %s", lost);
+    const int32_t seen = shown & (lenses ? techniques : techniques & ~TECHNIQUE_MERGE);
+    if (!seen)
+        log_message(
+            LOG_WARNING,
+            "integrator vcm uses none of the techniques of --show-techniques%s: the picture "
+            "shows at most lamps seen directly",
+            shown & techniques ? ", as no mirror or glass lets paths merge" : "");
     if (merge && lenses && scene_scatters(scene))
         log_message(LOG_INFO, "integrator vcm does not merge paths in media: caustics there are as "
                               "noisy as with integrator path");
 }
 
-void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene) {
+void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown,
+                        const scene_view *scene) {
     const bool lit = scene->light_count > 0 && scene->total_power > 0;
     view->eye = (techniques & TECHNIQUE_EYE) != 0;
     view->lamps = (techniques & TECHNIQUE_LAMPS) != 0;
@@ -55,6 +63,11 @@ void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *sc
     view->merge = (techniques & TECHNIQUE_MERGE) != 0;
     view->splat &= lit;
     view->merge &= lit && vcm_scene_has_lenses(scene);
+    view->shows_eye = (shown & TECHNIQUE_EYE) != 0; /* also lamps that the camera sees */
+    view->shows_lamps = view->lamps && (shown & TECHNIQUE_LAMPS) != 0;
+    view->shows_splat = view->splat && (shown & TECHNIQUE_SPLAT) != 0;
+    view->shows_merge = view->merge && (shown & TECHNIQUE_MERGE) != 0;
+    view->traces_light = view->shows_splat || view->shows_merge;
     view->weighs = view->eye || view->lamps || view->merge;
     view->needs_light = view->splat || view->merge;
 }

@@ -8,10 +8,12 @@ bool vcm_scene_has_lenses(const scene_view *scene);
 
 bool vcm_scene_disperses(const scene_view *scene);
 
-/* Warns of light that these techniques (TECHNIQUE_EYE, ...) cannot find. */
-void vcm_report_techniques(int32_t techniques, const scene_view *scene);
+/* Warns of light that these techniques (TECHNIQUE_EYE, ...) cannot find, and if none of those that
+   are shown is on. */
+void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *scene);
 
-/* Turns on those of the techniques that can find light in the scene. */
-void vcm_set_techniques(vcm_view *view, int32_t techniques, const scene_view *scene);
+/* Turns on those of the techniques that can find light in the scene. `shown`: those whose shares
+   make up the picture. */
+void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown, const scene_view *scene);
 
 #endif

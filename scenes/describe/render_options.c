@@ -202,6 +202,10 @@ const option_row render_lab_rows[] = {
     {OPTION("techniques", OPTION_NAME, techniques), .argument = "NAMES", .initial = "all",
      .choice = techniques_name,
      .help = "vcm: how light is found; every set that can find it gives the same picture"},
+    {OPTION("show-techniques", OPTION_NAME, show_techniques), .argument = "NAMES", .initial = "all",
+     .choice = techniques_name,
+     .help = "vcm: show only the weighted shares of these techniques; all shares add up to the "
+             "picture"},
     {OPTION("builder", OPTION_NAME, builder), .argument = "NAME", .initial = "auto",
      .choice = builder_choice, .by_build = true, FREE, .help = "triangle tree builder"},
     {OPTION("sah-costs", OPTION_FLOAT, sah_traversal_cost), .argument = "CT,CI", .initial = "1.5,1",

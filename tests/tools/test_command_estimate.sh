@@ -77,6 +77,16 @@ expect_says err '--alpha-ladder 0.5,2: expected'
 expect_exit 2 "${compare[@]}" --views far
 expect_says err 'expected some of visible'
 
+# The weighted shares of the techniques of vcm.
+expect_exit 0 "$program" estimate "$scene" --reference right.pfm --integrators vcm --report shares --spp 2 --spp-ladder 1
+expect_exit 0 python3 "$source_folder/tests/tools/check_page.py" shares/index.html
+python3 - <<'P' || expect_fail 'the shares of the techniques of vcm add up to the picture, and are shown'
+import csv
+whole, *parts = csv.DictReader(open('shares/shares.csv'))
+assert [part['technique'] for part in parts] == ['eye', 'lamps', 'splat'] and all(float(part['share']) > 0 for part in parts)
+assert abs(sum(float(part['share']) for part in parts) - 1) < 1e-5 and open('shares/index.html').read().count('alt="share-') == 4
+P
+
 # Rejected arguments; the message suggests the correct ones.
 expect_exit 2 "$program" estimate map.kdp "$scene"
 expect_says err "--reference"

@@ -58,6 +58,7 @@ static void test_choices(void **context) {
          "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"clamp\": 1}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"regularise\": 0.3}", "path"},
+        {"\"made\": {}", ", \"render\": {\"show_techniques\": \"lamps\"}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"integrator\": \"path\"}", "path"},
         {"\"made\": {}", ", \"render\": {\"integrator\": \"vcm\"}", "vcm"},
         {"\"made\": {\"kind\": \"glass\"}", ", \"render\": {\"final_gather\": 2}", "photon"},

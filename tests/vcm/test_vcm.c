@@ -235,12 +235,50 @@ static void test_white_room(void **state) {
     if (!(fabs(mean - 10) < 0.25)) fail_msg("%g, expected 10", mean);
 }
 
+/* The shares of single techniques add up to the picture, pixel by pixel; the share of the only
+   technique is the picture; with others, each loses weight. */
+static void test_shares(void **state) {
+    (void)state;
+    enum { SIZE = 12 };
+    static const char *const names[] = {"all", "eye", "lamps", "splat", "merge"};
+    still_life_build(&stage);
+    float planes[5][SIZE * SIZE];
+    double means[5] = {0};
+    for (int i = 0; i < 5; ++i) {
+        kd_render_options options = small_options("vcm", SIZE, 4);
+        strcpy(options.show_techniques, names[i]);
+        shot part = shoot(&stage, &still_life_camera, &options, NULL);
+        assert_int_equal(part.status, KD_OK);
+        memcpy(planes[i], image_plane(&part.picture, "G"), sizeof planes[i]);
+        means[i] = shot_mean(&part, "G");
+        image_close(&part.picture);
+        assert_true(means[i] > 0);
+        if (i == 0) continue;
+        strcpy(options.techniques, names[i]);
+        shot own = shoot(&stage, &still_life_camera, &options, NULL);
+        strcpy(options.show_techniques, "all");
+        shot alone = shoot(&stage, &still_life_camera, &options, NULL);
+        if (i == 1)
+            assert_memory_equal(image_plane(&own.picture, "G"), image_plane(&alone.picture, "G"),
+                                SIZE * SIZE * sizeof(float));
+        assert_true(means[i] < shot_mean(&alone, "G"));
+        image_close(&own.picture);
+        image_close(&alone.picture);
+    }
+    for (int p = 0; p < SIZE * SIZE; ++p) {
+        const double sum = (double)planes[1][p] + (double)planes[2][p] + (double)planes[3][p] +
+                           (double)planes[4][p];
+        assert_true(fabs(sum - (double)planes[0][p]) <= 1e-6 * (double)planes[0][p]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_materials),    cmocka_unit_test(test_discs),
         cmocka_unit_test(test_delta_lights), cmocka_unit_test(test_cameras),
         cmocka_unit_test(test_clamp),        cmocka_unit_test(test_glass),
         cmocka_unit_test(test_sealed_room),  cmocka_unit_test(test_white_room),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
+#include "render/integrators/integrators.h"
+#include "render/integrators/vcm_techniques.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
 #include "tools/lab/experiment.h"
@@ -257,6 +259,38 @@ static kd_status experiment_of_map(laboratory *work) {
 
 /* --- integrators ------------------------------------------------------------------------------ */
 
+/* Writes pictures of the weighted shares of vcm's techniques, and a table of their shares of the
+   picture's light. */
+static kd_status write_shares(laboratory *work) {
+    static const char *const names[] = {"all", "eye", "lamps", "splat", "merge"};
+    const scene_view view = scene_get_view(work->loaded);
+    char path[4096], file[64];
+    double whole = 0;
+    file_output table;
+    kd_status status = KD_OK;
+    KD_TRY(report_path(path, work->values.report, "shares.csv"));
+    KD_TRY(file_output_open(&table, path));
+    fputs("technique,luminance,share\n", table.stream);
+    for (int i = 0; i < (vcm_scene_has_lenses(&view) ? 5 : 4) && status == KD_OK; ++i) {
+        kd_render_options options = work->base;
+        render_result seen;
+        memset(options.integrator, 0, sizeof options.integrator);
+        strcpy(options.integrator, integrator_vcm.name);
+        strcpy(options.show_techniques, names[i]);
+        status = render_run(&seen, work->loaded, &options, &work->job);
+        if (status != KD_OK && status != KD_INTERRUPTED) break;
+        const float *mean = seen.mean_radiance;
+        const double light = (double)vec3_luminance(vec3_make(mean[0], mean[1], mean[2]));
+        if (i == 0) whole = light;
+        fprintf(table.stream, "%s,%.9g,%.9g\n", names[i], light, whole > 0 ? light / whole : 0);
+        snprintf(file, sizeof file, "share-%s.png", names[i]);
+        if (status == KD_OK) status = write_picture(work, &seen.picture, file);
+        render_close(&seen);
+    }
+    const kd_status written = file_output_commit(&table);
+    return status == KD_OK ? written : status;
+}
+
 static kd_status compare_integrators(laboratory *work, bool replace_estimators) {
     static experiment made;
     memset(&made, 0, sizeof made);
@@ -273,6 +307,8 @@ static kd_status compare_integrators(laboratory *work, bool replace_estimators) 
     made.job = &work->job;
     KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
     kd_status status = experiment_run(&made);
+    for (int i = 0; i < made.method_count && status == KD_OK; ++i)
+        if (made.methods[i] == &integrator_vcm) status = write_shares(work);
     if (status == KD_INTERRUPTED)
         general_note("interrupted; run the same command to resume from %s/experiment.jsonl",
                      work->values.report);
@@ -370,7 +406,9 @@ const subcommand command_estimate = {
         "estimator and each number k of photons per estimate, compares the pictures with the "
         "reference, and writes tables, plots and the pictures.\n\n"
         "With --integrators, each integrator renders SCENE while samples, photons, k, radius, "
-        "passes and alpha are varied one after the other.",
+        "passes and alpha are varied one after the other. For vcm, the report also shows the "
+        "weighted share of the picture "
+        "that each of its techniques finds, at --spp samples.",
     .examples = examples,
     .groups = groups,
     .run = run,

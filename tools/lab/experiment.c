@@ -80,7 +80,8 @@ static kd_status add_method(experiment *work, const integrator *row) {
     memset(&base, 0, sizeof base);
     base.integrator = row->name;
     base.settings[VARY_SAMPLES] = work->base.spp;
-    if (!row->maps && !row->pass) return add_ladder(work, &base, VARY_SAMPLES);
+    if (!row->maps && (!row->pass || row->passes_are_samples))
+        return add_ladder(work, &base, VARY_SAMPLES);
     base.settings[VARY_PHOTONS] = middle_of(&work->ladders[VARY_PHOTONS]);
     if (!row->maps) return add_passes(work, base); /* integrators without photon maps */
     base.settings[VARY_NEIGHBOURS] = middle_of(&work->ladders[VARY_NEIGHBOURS]);

@@ -374,6 +374,14 @@ def estimates(folder):
     return text
 
 
+def shares(folder):
+    """Returns the pictures by the weighted shares of vcm's techniques, which add up to the first one."""
+    text = "<h2>Techniques</h2>\n<p>The part of the picture that each technique of vcm finds, after weighting; all parts add up to the whole.</p>\n"
+    rows = read_rows(folder, "shares.csv")
+    return text + '<div class="grid">' + "".join(
+        picture(folder, f"share-{row['technique']}.png", f"{row['technique']}: {100 * float(row['share']):.1f} % of the light") for row in rows) + "</div>\n"
+
+
 def csv_table(folder, file):
     with open(os.path.join(folder, file), encoding="utf-8") as stream:
         heads, *rows = csv.reader(stream)
@@ -481,6 +489,8 @@ def main():
     for file in ("estimates.csv", "experiment.csv"):
         if not lines and os.path.exists(os.path.join(folder, file)):
             text += csv_table(folder, file) + (estimates(folder) if file == "estimates.csv" else "")
+    if not lines and os.path.exists(os.path.join(folder, "shares.csv")):
+        text += shares(folder)
     with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
         file.write(text + "</body></html>\n")
 
