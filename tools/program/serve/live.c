@@ -225,7 +225,7 @@ static bool makes_sums(live_session *live, const render_keeping *keeping) {
     if (!live->scales || live->lacks_films || live->lights.count == 0 ||
         live->lights.count > LIGHT_GROUPS_MAX || live->request.max_memory > 0 || keeping->resume ||
         scene_moves(live->scene) || options.clamp > 0 || options.filter == PIXEL_FILTER_MITCHELL ||
-        catcher_exists(&view) || view.environment.sun_count > 0)
+        options.lens_samples > 1 || catcher_exists(&view) || view.environment.sun_count > 0)
         return false;
     log_mute(true);
     render_resolve_integrator(&options, live->scene);
