@@ -65,22 +65,30 @@ typedef struct encode_work {
     const float *r, *g, *b, *alpha; /* alpha may be NULL */
     float scale;
     kd_tonemap tonemap;
-    const image_background *background;
+    const image *source, *background; /* the background may be NULL */
 } encode_work;
 
-/* Puts the colour before the background. */
-static vec3 over(vec3 shown, float covered, const image_background *background) {
-    const float rest = 1 - covered;
-    const vec3 behind =
-        vec3_make(background->colour[0], background->colour[1], background->colour[2]);
-    return vec3_add(vec3_scale(shown, covered > 0 ? covered : 1), vec3_scale(behind, rest));
+static int64_t clamp_index(int64_t i, int32_t count) {
+    return i < 0 ? 0 : i < count ? i : count - 1;
+}
+
+/* Puts the colour of pixel i before the background. */
+static vec3 over(const encode_work *work, int64_t i, vec3 shown) {
+    const image *source = work->source, *behind = work->background;
+    const float covered = work->alpha[i], rest = 1 - covered;
+    const int64_t x = clamp_index(i % source->width + source->left, behind->width);
+    const int64_t y = clamp_index(i / source->width + source->top, behind->height);
+    const int64_t at = y * behind->width + x;
+    const vec3 colour =
+        vec3_make(behind->planes[0][at], behind->planes[1][at], behind->planes[2][at]);
+    return vec3_add(vec3_scale(shown, covered > 0 ? covered : 1), vec3_scale(colour, rest));
 }
 
 static void pixels_encode(void *context, int64_t begin, int64_t end, int worker) {
     (void)worker;
     const encode_work *work = (const encode_work *)context;
     const float *alpha = work->alpha, scale = work->scale;
-    const bool opaque = work->background->opaque;
+    const bool opaque = work->background != NULL;
     uint8_t *to = work->to + (alpha && !opaque ? 4 : 3) * begin;
     for (int64_t i = begin; i < end; ++i) {
         const float covered = alpha && alpha[i] > 0 && alpha[i] < 1 ? alpha[i] : 1;
@@ -88,7 +96,7 @@ static void pixels_encode(void *context, int64_t begin, int64_t end, int worker)
             tonemap_apply(vec3_make(scale * work->r[i] / covered, scale * work->g[i] / covered,
                                     scale * work->b[i] / covered),
                           work->tonemap);
-        if (alpha && opaque) shown = over(shown, alpha[i], work->background);
+        if (alpha && opaque && alpha[i] < 1) shown = over(work, i, shown);
         *to++ = byte_of(shown.x);
         *to++ = byte_of(shown.y);
         *to++ = byte_of(shown.z);
@@ -99,55 +107,22 @@ static void pixels_encode(void *context, int64_t begin, int64_t end, int worker)
 kd_status image_encode(uint8_t **bytes, int *samples, const image *image,
                        const image_encoding *encoding, bool alpha) {
     const size_t count = (size_t)image->width * (size_t)image->height;
-    const bool opaque = encoding->background.opaque;
+    const bool opaque = encoding->background != NULL;
     const float *covered = alpha || opaque ? image_plane(image, "A") : NULL;
     if (!alpha_is_used(covered, count)) covered = NULL;
     *samples = covered && !opaque ? 4 : 3;
     KD_TRY(KD_RESERVE(*bytes, count * (size_t)*samples));
-    encode_work work = {
-        *bytes,  image_plane(image, "R"),   image_plane(image, "G"), image_plane(image, "B"),
-        covered, exp2f(encoding->exposure), encoding->tonemap,       &encoding->background};
+    encode_work work = {*bytes,
+                        image_plane(image, "R"),
+                        image_plane(image, "G"),
+                        image_plane(image, "B"),
+                        covered,
+                        exp2f(encoding->exposure),
+                        encoding->tonemap,
+                        image,
+                        encoding->background};
     pthread_once(&steps_once, steps_make);
     parallel_for((int64_t)count, ENCODE_GRAIN, pixels_encode, &work);
-    return KD_OK;
-}
-
-static bool read_hex(float colour[3], const char *text) {
-    unsigned bytes[3];
-    int used = 0;
-    if (strspn(text, "0123456789abcdefABCDEF") != 6 ||
-        sscanf(text, "%2x%2x%2x%n", &bytes[0], &bytes[1], &bytes[2], &used) != 3 || text[used])
-        return false;
-    for (int c = 0; c < 3; ++c) colour[c] = srgb_decode((float)bytes[c] / 255);
-    return true;
-}
-
-static bool read_numbers(float colour[3], const char *text) {
-    for (int c = 0; c < 3; ++c) {
-        char *end;
-        colour[c] = strtof(text, &end);
-        if (end == text || !(colour[c] >= 0 && colour[c] <= 1)) return false;
-        if (*end != (c < 2 ? ',' : '\0')) return false;
-        text = end + 1;
-    }
-    return true;
-}
-
-kd_status image_background_read(image_background *out, const char *text) {
-    static const struct {
-        const char *name, *hex;
-    } names[] = {{"white", "ffffff"}, {"grey", "808080"}, {"black", "000000"}};
-    memset(out, 0, sizeof *out);
-    if (strcmp(text, "transparent") == 0) return KD_OK;
-    out->opaque = true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (strcmp(text, names[i].name) == 0) text = names[i].hex;
-    KD_REQUIRE(read_hex(out->colour, text[0] == '#' ? text + 1 : text) ||
-                   read_numbers(out->colour, text),
-               KD_ERROR_USAGE,
-               "the background is \"%.60s\"; expected environment, transparent, #rrggbb, r,g,b (0 "
-               "to 1), white, grey or black",
-               text);
     return KD_OK;
 }
 

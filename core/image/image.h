@@ -36,19 +36,13 @@ kd_status image_add(image *image, const char *name, float **plane); /* zeroed */
 float *image_plane(const image *image, const char *name);           /* returns NULL if absent */
 void image_close(image *owned);                                     /* accepts a zeroed struct */
 
-/* The background of an 8-bit image that is not fully covered. */
-typedef struct image_background {
-    bool opaque;     /* false: the file stores the coverage */
-    float colour[3]; /* linear, 0 to 1, as displayed */
-} image_background;
-
-/* Reads "#rrggbb" (sRGB), "r,g,b" (linear, 0 to 1), "white", "grey", "black", or "transparent". */
-kd_status image_background_read(image_background *out, const char *text);
-
 typedef struct image_encoding { /* for 8-bit files */
     float exposure;             /* stops; NAN selects image_exposure() */
     kd_tonemap tonemap;
-    image_background background;
+    /* What is shown where the image is not fully covered: planes R, G, B, linear, 0 to 1, as
+       displayed. It lies over the whole picture from the top left; its last row and column
+       continue. NULL: the file stores the coverage. */
+    const image *background;
 } image_encoding;
 
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a

@@ -174,18 +174,17 @@ static kd_status read_white(double xyz[3], const char *text) {
         xyz[2] = (1 - xy[0] - xy[1]) / xy[1];
         return KD_OK;
     }
-    image_background colour;
-    const kd_status status = image_background_read(&colour, text);
-    KD_REQUIRE(status == KD_OK && colour.opaque, KD_ERROR_USAGE,
+    float colour[3];
+    KD_REQUIRE(image_colour_read(colour, text), KD_ERROR_USAGE,
                "the white balance is \"%.60s\"; expected none, a temperature such as 3200K, "
                "#rrggbb or r,g,b (0 to 1)",
                text);
     for (int i = 0; i < 3; ++i) {
         xyz[i] = 0;
-        for (int k = 0; k < 3; ++k) xyz[i] += rec709.m[i][k] * (double)colour.colour[k];
+        for (int k = 0; k < 3; ++k) xyz[i] += rec709.m[i][k] * (double)colour[k];
     }
     for (int k = 0; k < 3; ++k)
-        KD_REQUIRE(colour.colour[k] > 0, KD_ERROR_USAGE,
+        KD_REQUIRE(colour[k] > 0, KD_ERROR_USAGE,
                    "the white balance is %.60s; expected a colour without a channel of 0", text);
     xyz[0] /= xyz[1];
     xyz[2] /= xyz[1];

@@ -1,7 +1,22 @@
-/* The finish of displayed images: bloom, vignette, white balance, contrast, saturation. */
+/* The finish of displayed images: background, bloom, vignette, white balance, contrast,
+   saturation. */
 #ifndef KD_CORE_IMAGE_PROCESSING_FINISH_H
 #define KD_CORE_IMAGE_PROCESSING_FINISH_H
 #include "core/image/image.h"
+
+enum { IMAGE_BACKGROUND_BYTES = 256 }; /* of the text of a background */
+
+/* Reads "#rrggbb" (sRGB), "r,g,b" (linear, 0 to 1), "white", "grey" or "black". Returns false for
+   other texts. */
+bool image_colour_read(float colour[3], const char *text);
+/* Returns the text if it names a picture: it has a suffix, and is neither a colour nor two; NULL
+   otherwise. */
+const char *image_background_file(const char *text);
+/* Makes the background of a picture of that size: of a colour, two colours "top:bottom", or a
+   picture file, which fills it and is cut at the sides; "transparent" gives NULL. Close it by
+   image_background_close. */
+kd_status image_background_open(image **opened, const char *text, int32_t width, int32_t height);
+void image_background_close(image *owned); /* may be NULL */
 
 /* For 8-bit files. A zeroed struct changes nothing. */
 typedef struct image_finish {

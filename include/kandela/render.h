@@ -141,10 +141,12 @@ typedef struct kd_render_options {
                                     KD_ERROR_MEMORY. Scene files cannot set this option */
     int32_t max_specular; /* maximum number of mirror reflections and refractions in smooth glass of
                              a path, minus its other scattering events; 0: no limit but max_depth */
-    char background[24];  /* what rays from the camera that meet no surface see: "environment";
-                             "transparent": nothing, and A is 0; "#rrggbb", "r,g,b" (linear, 0 to
-                             1), "white", "grey" or "black": a colour in 8-bit images, transparent
-                             in others. The environment lights the scene in any case */
+    char background[256]; /* what rays from the camera that meet no surface see: "environment";
+                             "transparent": nothing, and A is 0; a colour "#rrggbb", "r,g,b"
+                             (linear, 0 to 1), "white", "grey" or "black", two of them from top to
+                             bottom, "white:#204060", or a picture file, which is scaled and cut to
+                             fill the image: in 8-bit images, transparent in others. The environment
+                             lights the scene in any case */
     const char
         *clip; /* animation of glTF files, by name or by number from 0, owned by the caller; it is
                   evaluated when the scene is opened, at the time `frame` / `frame_rate`; "": the
@@ -176,6 +178,10 @@ typedef struct kd_render_options {
     char show_techniques[32]; /* experimental, "vcm": the techniques whose weighted shares make up
                                  the image, named as in `techniques`, whose weights they keep; the
                                  shares of all add up to the whole image, but for rounding */
+    int32_t lens_samples; /* rays through pixel and lens per sample, 1 to 256, for the light that is
+                             seen directly, coverage and the channels of surfaces; the light that
+                             surfaces scatter takes one of them. On CPUs, not by "light", "ao" and
+                             "debug" */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

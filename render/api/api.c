@@ -146,9 +146,13 @@ kd_status kd_image_read(kd_image **image, const char *path, const kd_render_opti
     render_result *held = &handle->held;
     IMAGE_FINISH_TAKE(&held->finish, &taken);
     KD_TRY_GOTO(image_finish_check(&held->finish));
-    if (strcmp(taken.background, "environment") != 0)
-        KD_TRY_GOTO(image_background_read(&held->background, taken.background));
     KD_TRY_GOTO(image_read_as(&held->picture, path, &reading));
+    const bool part = held->picture.whole_width > 0;
+    if (strcmp(taken.background, "environment") != 0)
+        KD_TRY_GOTO(
+            image_background_open(&held->background, taken.background,
+                                  part ? held->picture.whole_width : held->picture.width,
+                                  part ? held->picture.whole_height : held->picture.height));
     held->samples_done = held->picture.samples_per_pixel;
     held->image_hash = image_hash(&held->picture);
     *image = handle;

@@ -147,21 +147,6 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
-static kd_status set_background(image_background *out, scene_view *view,
-                                const kd_render_options *options) {
-    if (strcmp(options->background, "environment") == 0) {
-        view->environment.hidden = catcher_exists(view);
-        if (view->environment.hidden)
-            log_message(LOG_INFO,
-                        "a shadow catcher replaces the environment behind it by --background "
-                        "transparent");
-        return KD_OK;
-    }
-    KD_TRY(image_background_read(out, options->background));
-    view->environment.hidden = 1;
-    return KD_OK;
-}
-
 /* Prepares the integrator and takes the samples up to frame->sample_end. */
 static kd_status take(render_result *out, frame *frame, film *film) {
     ranks *comm = frame->comm;
@@ -192,7 +177,7 @@ static kd_status move_scene(render_saving *saving, render_trees *trees, scene_vi
     job_stage_begin(frame->job, "render", 0);
     KD_TRY(scene_open_at(&trees->moved, first, at, NULL));
     *view = scene_get_view(trees->moved);
-    KD_TRY(set_background(&out->background, view, frame->options));
+    look_hide_environment(view, frame->options);
     KD_TRY(render_look_open(&saving->look, trees->moved, frame, view));
     KD_TRY(render_trees_open(out, frame->device_frame, trees, view, frame->options, NULL));
     return render_look_move(&saving->look, trees, view, frame);
@@ -365,7 +350,6 @@ static kd_status begin(render_result *out, const device *device, const scene *sc
                        const kd_render_options *options, scene_view *view) {
     out->device_used = *device;
     *view = scene_get_view(scene);
-    KD_TRY(set_background(&out->background, view, options));
     IMAGE_FINISH_TAKE(&out->finish, options);
     KD_TRY(image_finish_check(&out->finish));
     count_parts(out, view);
@@ -413,6 +397,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     film negative = {.pixels = NULL};
     kd_status status = KD_OK;
     set_cameras(&frame, scene);
+    KD_TRY_GOTO(look_show_background(&out->background, &view, options));
     KD_TRY_GOTO(render_look_open(&saving.look, scene, &frame, &view));
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
@@ -479,10 +464,13 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     job_stage_end(job);
     KD_TRY(chosen);
     const scene_view view = scene_get_view(scene);
-    if (device.kind == DEVICE_CUDA && catcher_exists(&view)) {
+    const char *unsupported = options->lens_samples > 1 ? "lens samples"
+                              : catcher_exists(&view)   ? "shadow catchers"
+                                                        : NULL;
+    if (device.kind == DEVICE_CUDA && unsupported) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_USAGE,
-                   "--device is %s; shadow catchers are supported on CPUs only: set --device cpu",
-                   options->device);
+                   "--device is %s; %s are supported on CPUs only: set --device cpu",
+                   options->device, unsupported);
         return run_on_cpu(out, scene, options, keeping, started, job);
     }
     const kd_status status = run_on(&device, out, scene, options, keeping, started, job);
@@ -494,6 +482,7 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
 
 void render_close(render_result *owned) {
     memory_free(owned->ranks);
+    image_background_close(owned->background);
     image_close(&owned->picture);
     memset(owned, 0, sizeof *owned);
 }

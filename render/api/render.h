@@ -26,13 +26,13 @@ typedef struct render_result {
     uint32_t light_node_count; /* nodes of the tree of lights; 0: no tree */
     uint64_t image_hash;
     float mean_radiance[3];
-    image_background background; /* background of 8-bit files */
-    image_finish finish;         /* finish of 8-bit files */
-    camera view;                 /* camera at the beginning of the exposure */
-    double error;                /* film_error of the image */
-    bool on_target;              /* options->target_error was reached */
-    bool maps_cut;               /* the time limit left fewer photons than requested */
-    rank_figures *ranks;         /* one for each of rank_count ranks; NULL: a single process */
+    image *background;   /* background of 8-bit files; NULL: transparent */
+    image_finish finish; /* finish of 8-bit files */
+    camera view;         /* camera at the beginning of the exposure */
+    double error;        /* film_error of the image */
+    bool on_target;      /* options->target_error was reached */
+    bool maps_cut;       /* the time limit left fewer photons than requested */
+    rank_figures *ranks; /* one for each of rank_count ranks; NULL: a single process */
     int32_t rank_count;
 } render_result;
 

@@ -2,6 +2,7 @@
    support. */
 #include "core/status.h"
 #include "render/api/render.h"
+#include "render/frame/catcher.h"
 #include "render/integrators/integrators.h"
 #include "scenes/describe/render_options.h"
 
@@ -12,6 +13,10 @@ kd_status render_request_check(const kd_render_options *options, int32_t crop[4]
     KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !integrator->box_alone, KD_ERROR_USAGE,
                "integrator %s supports only the pixel filter box, not %s", integrator->name,
                pixel_filter_name(options->filter));
+    const bool apart = rank_maps_distributed(options->maps);
+    KD_REQUIRE(options->lens_samples == 1 || (integrator->lens && !apart), KD_ERROR_USAGE,
+               "--lens-samples is %d, but %s does not support it; expected 1",
+               options->lens_samples, apart ? "--ranks-maps apart" : integrator->name);
     KD_REQUIRE(options->batches == 1 || integrator->batches_max, KD_ERROR_USAGE,
                "--batches is %d, but integrator %s does not support batches; expected 1",
                options->batches, integrator->name);
@@ -19,8 +24,7 @@ kd_status render_request_check(const kd_render_options *options, int32_t crop[4]
                KD_ERROR_USAGE, "%d passes of %d batches are too many; lower --passes or --batches",
                options->passes, options->batches);
     KD_REQUIRE(
-        !rank_maps_distributed(options->maps) || integrator_can_distribute(integrator, options),
-        KD_ERROR_USAGE,
+        !apart || integrator_can_distribute(integrator, options), KD_ERROR_USAGE,
         "integrator %s does not support distributed photon maps with these options; use sppm, or "
         "photon without final gathering, adaptive estimates and photon map files",
         integrator->name);
@@ -58,6 +62,10 @@ kd_status render_scene_check(const scene *scene, const kd_render_options *option
                "--shutter is %g frames, but a photon map holds the light of one time; omit "
                "--photon-map, or set --shutter 0",
                (double)options->shutter);
+    const scene_view view = scene_get_view(scene);
+    KD_REQUIRE(options->lens_samples == 1 || !catcher_exists(&view), KD_ERROR_USAGE,
+               "--lens-samples is %d, but the scene has shadow catchers; expected 1",
+               options->lens_samples);
     const uint32_t count = scene_instance_count(scene);
     KD_REQUIRE(
         count == 0 || integrator->instances, KD_ERROR_USAGE,

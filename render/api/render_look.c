@@ -1,6 +1,23 @@
 #include "render/api/render_look.h"
+#include "core/image_processing/finish.h"
 #include "core/status.h"
+#include "render/frame/catcher.h"
 #include "scenes/assembly/scene_camera.h"
+
+bool look_hide_environment(scene_view *view, const kd_render_options *options) {
+    const bool named = strcmp(options->background, "environment") != 0;
+    view->environment.hidden = named || catcher_exists(view);
+    return named;
+}
+
+kd_status look_show_background(image **opened, scene_view *view, const kd_render_options *options) {
+    if (look_hide_environment(view, options))
+        KD_TRY(image_background_open(opened, options->background, options->width, options->height));
+    else if (view->environment.hidden)
+        log_message(LOG_INFO, "a shadow catcher replaces the environment behind it by --background "
+                              "transparent");
+    return KD_OK;
+}
 
 kd_status render_look_open(render_look *look, const scene *scene, const frame *frame,
                            scene_view *view) {

@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "render/frame/catcher.h"
+#include "render/frame/lens.h"
 #include "render/frame/light_groups.h"
 #include <stdatomic.h>
 
@@ -134,7 +135,8 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
             tile->samples[i] = integrator->sample(pass->frame, tile->requests[i].x,
                                                   tile->requests[i].y, tile->requests[i].sample);
     const bool catches = catcher_exists(view.scene);
-    const bool cutouts = catches && integrator_has_cutouts(view.scene);
+    const int32_t lens = pass->frame->options->lens_samples;
+    const bool cutouts = (catches || lens > 1) && integrator_has_cutouts(view.scene);
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *request = &tile->requests[i];
         if (catches &&
@@ -145,6 +147,9 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
                 integrator->splats(pass->frame, request->x, request->y, request->sample);
         tile->rays += tile->samples[i].rays;
         pixel_weigh(&view, request->x, request->y, request->sample, &tile->samples[i]);
+        if (lens > 1)
+            lens_take(&view, lens, cutouts, request->x, request->y, request->sample,
+                      &tile->samples[i]);
         if (!film_add(pass->film, request->x, request->y, &tile->samples[i])) ++tile->nan_samples;
     }
     tile->count = 0;

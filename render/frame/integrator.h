@@ -168,6 +168,7 @@ typedef struct integrator {
        `sample` of this integrator, on the CPU; NULL: it is not. */
     const struct integrator *depth_probe;
     bool regularises; /* supports --regularise */
+    bool lens;        /* supports --lens-samples, on a CPU */
     bool studio;      /* the look auto of mesh files is studio */
     bool passes_are_samples;
     bool box_alone; /* supports the box filter and a static camera only */

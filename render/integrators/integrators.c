@@ -68,6 +68,7 @@ static bool path_light_groups(const kd_render_options *options, const scene_view
 }
 
 const integrator integrator_path = {.name = "path",
+                                    .lens = true,
                                     .source = "Kajiya 1986; Veach 1997",
                                     .prepare = path_prepare,
                                     .sample = path_sample,
@@ -84,6 +85,7 @@ const integrator integrator_path = {.name = "path",
                                     .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
+                                      .lens = true,
                                       .source = "Veach 1997, chapter 9",
                                       .prepare = direct_prepare,
                                       .sample = path_sample,
@@ -128,6 +130,7 @@ static pixel_sample ambient_sample(const frame *frame, int32_t x, int32_t y, uin
 }
 
 const integrator integrator_whitted = {.name = "whitted",
+                                       .lens = true,
                                        .source = "Whitted 1980",
                                        .prepare = whitted_prepare,
                                        .sample = whitted_sample,

@@ -472,6 +472,7 @@ static uint64_t light_launch_bytes(const scene_view *scene, const kd_render_opti
 }
 
 const integrator integrator_vcm = {.name = "vcm",
+                                   .lens = true,
                                    .source = "Georgiev et al. 2012; Hachisuka et al. 2012",
                                    .prepare = vcm_prepare,
                                    .sample = vcm_sample,

@@ -376,6 +376,7 @@ static bool photon_counts_samples(const kd_render_options *options) {
 }
 
 const integrator integrator_photon = {.name = "photon",
+                                      .lens = true,
                                       .source = "Jensen 2001",
                                       .prepare = photon_prepare,
                                       .sample = photon_sample,

@@ -400,6 +400,7 @@ static int32_t progressive_batches_max(const kd_render_options *options) {
 }
 
 const integrator integrator_sppm = {.name = "sppm",
+                                    .lens = true,
                                     .source = "Hachisuka and Jensen 2009; Knaus and Zwicker 2011",
                                     .prepare = progressive_prepare,
                                     .sample = sppm_sample,

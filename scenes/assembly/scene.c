@@ -422,6 +422,11 @@ void scene_set_cameras(scene *scene, const camera *begin, const camera *end) {
     scene->view_end = *end;
 }
 
+void scene_set_default_camera(scene *scene, const camera *view) {
+    scene->view = scene->view_end = *view;
+    scene->view_is_default = true;
+}
+
 bool scene_moves(const scene *scene) {
     return scene->moves;
 }

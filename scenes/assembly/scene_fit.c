@@ -1,10 +1,13 @@
 /* Cameras fitted to what a scene shows. */
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/assembly/scene_parts.h"
+#include <stdlib.h>
 
 #define FIT_SHARE 0.8f       /* share of the picture's width or height */
 #define FIT_RAISED 0.04f     /* share of half the height of the picture */
 #define TERRAIN_FLAT 0.35f   /* height relative to the smaller width */
+#define TERRAIN_STEEP 1.5f   /* the same, of a mesh that fills its rectangle */
+#define TERRAIN_FULL 0.98    /* share of the rectangle */
 #define OUTLIER_SHARE 0.2f   /* of the scene's diagonal: what the subject is smaller than */
 #define FEET_HEIGHT 0.01f    /* relative to the height */
 #define FIT_AZIMUTH (-30.0f) /* degrees, positive to the right of the front */
@@ -65,32 +68,84 @@ static box3 box_within(const mesh_view *mesh, box3 limits) {
     return box;
 }
 
-/* Returns the range along an axis that leaves out at most one corner in OUTLIERS at each end. */
-static void find_range(const mesh_view *mesh, box3 box, int axis, box3 *range) {
-    enum { BINS = 1024, OUTLIERS = 1000 };
-    uint64_t bins[BINS] = {0}, corners = 3 * (uint64_t)mesh->triangle_count;
+/* The corners and triangles of a mesh along an axis of a box. */
+enum { BINS = 1024 };
+typedef struct profile {
+    uint64_t corners[BINS], total;
+    bool filled[BINS]; /* by triangles */
+} profile;
+
+static void profile_take(profile *out, const mesh_view *mesh, box3 box, int axis) {
     const float low = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - low;
-    if (!(size > 0)) return;
-    for (uint64_t i = 0; i < corners; ++i) {
-        const float at = (vec3_axis(mesh->positions[mesh->triangles[i]], axis) - low) / size;
-        ++bins[(int)float_clamp(at * BINS, 0, BINS - 1)];
+    memset(out, 0, sizeof *out);
+    for (uint64_t i = 0; i < mesh->triangle_count; ++i) {
+        int bins[3];
+        for (int c = 0; c < 3; ++c) {
+            const vec3 at = mesh->positions[mesh->triangles[3 * i + (uint64_t)c]];
+            bins[c] =
+                (int)float_clamp((vec3_axis(at, axis) - low) / size * BINS, 0, (float)BINS - 1);
+            if (is_within(box, at)) ++out->corners[bins[c]], ++out->total;
+        }
+        const int first = bins[0] < bins[1] ? bins[0] : bins[1];
+        const int last = bins[0] > bins[1] ? bins[0] : bins[1];
+        for (int k = first < bins[2] ? first : bins[2]; k <= (last > bins[2] ? last : bins[2]); ++k)
+            out->filled[k] = true;
     }
-    int first = 0, last = BINS - 1;
-    for (uint64_t sum = bins[first]; sum <= corners / OUTLIERS; sum += bins[++first]) continue;
-    for (uint64_t sum = bins[last]; sum <= corners / OUTLIERS; sum += bins[--last]) continue;
-    vec3_set_axis(&range->lo, axis, low + size * (float)first / BINS);
-    vec3_set_axis(&range->hi, axis, low + size * (float)(last + 1) / BINS);
+}
+
+/* Leaves out at most one corner in OUTLIERS at each end. */
+static void drop_few(const profile *along, int ends[2]) {
+    enum { OUTLIERS = 1000 };
+    uint64_t sum = along->corners[ends[0]];
+    for (; sum <= along->total / OUTLIERS; sum += along->corners[++ends[0]]) continue;
+    sum = along->corners[ends[1]];
+    for (; sum <= along->total / OUTLIERS; sum += along->corners[--ends[1]]) continue;
+}
+
+/* Leaves out specks beyond an empty gap that is as wide as what remains: together at most one
+   corner in OUTLIERS at each end, and much smaller than what remains. */
+static void drop_specks(const profile *along, int ends[2]) {
+    enum { OUTLIERS = 50, SMALLER = 8, FEW = 3 };
+    for (int side = 0; side < 2; ++side) {
+        const int step = side ? -1 : 1, other = ends[1 - side];
+        uint64_t sum = 0;
+        int filled = 0, gap = 0;
+        for (int k = ends[side]; k != other && sum <= along->total / OUTLIERS; k += step) {
+            const int rest = abs(other - k) + 1;
+            if (along->filled[k] && gap >= rest &&
+                filled <= (rest > FEW * SMALLER ? rest / SMALLER : FEW))
+                ends[side] = k;
+            gap = along->filled[k] ? 0 : gap + 1;
+            filled += along->filled[k];
+            sum += along->corners[k];
+        }
+    }
 }
 
 /* Returns the scene's box without a few triangles far from all others, such as errors of scans. */
 static box3 box_without_outliers(const mesh_view *mesh, box3 box) {
-    box3 range = box;
-    for (int axis = 0; axis < 3; ++axis) find_range(mesh, box, axis, &range);
-    const float size = vec3_length(box3_size(range));
-    if (!mesh->triangle_count || size > OUTLIER_SHARE * vec3_length(box3_size(box))) return box;
-    range.lo = vec3_sub(range.lo, vec3_all(0.5f * size));
-    range.hi = vec3_add(range.hi, vec3_all(0.5f * size));
-    return box_within(mesh, range);
+    box3 few = box, specks = box;
+    if (!mesh->triangle_count) return box;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float low = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - low;
+        profile along;
+        if (!(size > 0)) continue;
+        profile_take(&along, mesh, box, axis);
+        for (int rule = 0; rule < 2; ++rule) {
+            box3 *range = rule ? &specks : &few;
+            int ends[2] = {0, BINS - 1};
+            (rule ? drop_specks : drop_few)(&along, ends);
+            if (ends[0] > 0) vec3_set_axis(&range->lo, axis, low + size * (float)ends[0] / BINS);
+            if (ends[1] < BINS - 1)
+                vec3_set_axis(&range->hi, axis, low + size * (float)(ends[1] + 1) / BINS);
+        }
+    }
+    const float size = vec3_length(box3_size(few));
+    if (size > OUTLIER_SHARE * vec3_length(box3_size(box)))
+        return memcmp(&specks, &box, sizeof box) == 0 ? box : box_within(mesh, specks);
+    few.lo = vec3_sub(few.lo, vec3_all(0.5f * size));
+    few.hi = vec3_add(few.hi, vec3_all(0.5f * size));
+    return box_within(mesh, few);
 }
 
 /* Returns the box of what stands on a floor that is part of the mesh, if it is much smaller than
@@ -189,23 +244,27 @@ void scene_three_quarters(const scene *scene, float aspect, camera *view) {
                view);
 }
 
-/* A height field seen along `axis`. Meshes of a few triangles are signs and pictures instead. */
+/* A height field seen along `axis`: all triangles face the same side, and it is flat, or fills its
+   rectangle. Meshes of a few triangles are signs and pictures instead. */
 static bool is_terrain(const scene *scene, int axis) {
     enum { FEW = 64 };
     const mesh *geometry = &scene->geometry;
-    const int right = (axis + 1) % 3, front = (axis + 2) % 3;
     const vec3 size = box3_size(scene->box);
-    const float width = float_min(vec3_axis(size, right), vec3_axis(size, front));
-    uint64_t sides[2] = {0, 0};
-    if (vec3_axis(size, axis) >= TERRAIN_FLAT * width || scene->plain_count < FEW) return false;
+    const float width = vec3_axis(size, (axis + 1) % 3), depth = vec3_axis(size, (axis + 2) % 3);
+    const float height = vec3_axis(size, axis), narrow = float_min(width, depth);
+    double sides[2] = {0, 0}; /* areas seen along the axis */
+    if (height >= TERRAIN_STEEP * narrow || scene->plain_count < FEW) return false;
     for (uint64_t i = 0; i < scene->plain_count; ++i) {
         const uint32_t *corner = geometry->triangles + 3 * i;
         const vec3 a = geometry->positions[corner[0]];
         const vec3 b = vec3_sub(geometry->positions[corner[1]], a);
         const vec3 c = vec3_sub(geometry->positions[corner[2]], a);
-        ++sides[vec3_axis(vec3_cross(b, c), axis) < 0];
+        const double area = 0.5 * (double)vec3_axis(vec3_cross(b, c), axis);
+        sides[area < 0] += fabs(area);
     }
-    return sides[0] == scene->plain_count || sides[1] == scene->plain_count;
+    if (sides[0] > 0 && sides[1] > 0) return false;
+    return height < TERRAIN_FLAT * narrow ||
+           sides[0] + sides[1] > TERRAIN_FULL * (double)width * (double)depth;
 }
 
 /* How a mesh would stand, in coordinates in which its box is a unit cube. */

@@ -2,6 +2,7 @@
    (render_options.c); the environment. Writes the tables of all keys as Markdown. */
 #include "scenes/describe/describe_json.h"
 #include "core/files/file.h"
+#include "core/image_processing/finish.h"
 #include "core/math/photometry.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_keys.h"
@@ -102,6 +103,17 @@ kd_status describe_render(describe_reader *reader, const json_place *at, const c
     if (json_has(object, "photon_map")) {
         KD_TRY(describe_path(reader, words.photon_map, &reader->draft->photon_map));
         words.photon_map = reader->draft->photon_map;
+    }
+    if (json_has(object, "background") && image_background_file(words.background)) {
+        char *path = NULL;
+        KD_TRY(describe_path(reader, words.background, &path));
+        const int bytes = snprintf(words.background, sizeof words.background, "%s", path);
+        memory_free(path);
+        if (bytes < 0 || bytes >= (int)sizeof words.background)
+            return json_fail(at,
+                             "the path of `background` has %d bytes, with the scene's folder; at "
+                             "most %d are supported",
+                             bytes, (int)sizeof words.background - 1);
     }
     *options = words;
     return KD_OK;

@@ -89,6 +89,10 @@ const option_row render_method_rows[] = {
     {OPTION("regularise", OPTION_FLOAT, regularise), .argument = "R", .initial = "0", .maximum = 1,
      .help = "path: least roughness of what rough surfaces reflect; less noise, but blurred "
              "caustics; 0: off"},
+    {OPTION("lens-samples", OPTION_INT32, lens_samples), .argument = "N", .initial = "1",
+     .minimum = 1, .maximum = 256,
+     .help =
+         "rays per sample for what is seen directly: lamps and sky out of focus, edges; on CPUs"},
     {OPTION("seed", OPTION_UINT64, seed), .argument = "N", .initial = "0",
      .help = "random seed; equal seeds give identical results"},
     END};
@@ -145,9 +149,8 @@ const option_row render_picture_rows[] = {
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},
     {OPTION("background", OPTION_NAME, background), .argument = "COLOUR", .initial = "environment",
-     .help =
-         "behind all surfaces: environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or "
-         "black"},
+     .help = "behind all surfaces: environment, transparent, #rrggbb, r,g,b, white, grey, black, "
+             "TOP:BOTTOM, or a picture file"},
     {OPTION("look", OPTION_NAME, look), .argument = "NAME", .initial = "auto", DAILY,
      .choice = look_name,
      .help = "light and ground of scenes without lights; auto: studio for meshes"},

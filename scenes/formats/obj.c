@@ -200,16 +200,20 @@ static kd_status problems_report(const obj_reader *reader) {
         known_lines += chunk->known + chunk->counts.positions + chunk->counts.texcoords +
                        chunk->counts.normals + chunk->counts.faces;
         unknown += chunk->unknown;
-        if (first == KD_OK || (reader->options && reader->options->problem)) {
-            const kd_status status = problem_list_report(&chunk->problems, reader->path,
-                                                         chunk->before.lines, reader->options);
-            if (first == KD_OK) first = status;
-        }
     }
-    if (first != KD_OK) return first;
-    if (known_lines > 0 || unknown == 0) return KD_OK;
+    const bool foreign = known_lines == 0 && unknown > 0;
+    const bool binary =
+        foreign && file_content_not_text(reader->file.bytes, reader->file.count).name != NULL;
+    /* The words of binary data would be quoted. */
+    for (uint64_t i = 0; i < reader->chunk_count && !binary; ++i) {
+        if (first != KD_OK && !(reader->options && reader->options->problem)) break;
+        const obj_chunk *chunk = &reader->chunks[i];
+        const kd_status status = problem_list_report(&chunk->problems, reader->path,
+                                                     chunk->before.lines, reader->options);
+        if (first == KD_OK) first = status;
+    }
+    if (first != KD_OK || !foreign) return first;
     problem_list none = {0};
-    const bool binary = file_content_not_text(reader->file.bytes, reader->file.count).name != NULL;
     problem_add(&none, true, "not-obj", 0, "found %sno OBJ statement, expected v, f and others",
                 binary ? "binary data and " : "");
     const kd_status status = problem_list_report(&none, reader->path, 0, reader->options);

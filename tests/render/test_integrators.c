@@ -118,6 +118,46 @@ static void test_light_is_path(void **state) {
     }
 }
 
+/* A small lamp out of focus above a floor: lens samples reduce the noise as more samples would, and
+   change nothing else, by every method and filter. */
+static void test_lens_samples(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "photon", "sppm", "vcm", "direct", "whitted"};
+    static const camera near = {{0, 1, 4}, {0, 0.6f, 0}, {0, 1, 0}, 40, 0.2f, 4, 0};
+    fixture_clear(&stage);
+    const uint32_t grey = still_life_diffuse(&stage, 0.02f, 1);
+    const uint32_t lamp = still_life_diffuse(&stage, 0, 60);
+    fixture_quad(&stage, grey, vec3_make(-4, 0, 4), vec3_make(4, 0, 4), vec3_make(4, 0, -8),
+                 vec3_make(-4, 0, -8));
+    fixture_quad(&stage, lamp, vec3_make(0.9f, 1.1f, -5), vec3_make(1, 1.1f, -5),
+                 vec3_make(1, 1.2f, -5), vec3_make(0.9f, 1.2f, -5));
+    fixture_finish(&stage);
+    kd_render_options plain = small_options("path", 16, 1024);
+    const double mean = mean_of(&near, &plain);
+    for (int i = 0; i < 7; ++i) {
+        kd_render_options options = small_options(methods[i % 6], 16, 4);
+        options.photons = 500;
+        if (i == 6) options.filter = PIXEL_FILTER_MITCHELL;
+        shot few = take(&near, &options);
+        options.lens_samples = 64;
+        shot many = take(&near, &options);
+        options.spp = options.passes = 8;
+        options.lens_samples = 256;
+        shot truth = take(&near, &options);
+        double errors[2] = {-1, -1};
+        for (int k = 0; k < 2; ++k)
+            assert_int_equal(compare_images(&errors[k], k ? &many.picture : &few.picture,
+                                            &truth.picture, COMPARE_RMSE, 1, NULL),
+                             KD_OK);
+        if (!(errors[1] < 0.3 * errors[0]))
+            fail_msg("%s: %g, %g", options.integrator, errors[0], errors[1]);
+        expect_near(shot_mean(&truth, "R"), mean, 0.03 * mean);
+        image_close(&few.picture);
+        image_close(&many.picture);
+        image_close(&truth.picture);
+    }
+}
+
 /* A white room, where a path scatters 33 times on average: at the default depth all methods give
    its radiance, 0.3 + 0.97 * 0.3 + ... = 10. */
 static void test_white_room(void **state) {
@@ -295,6 +335,7 @@ int main(void) {
         cmocka_unit_test(test_whitted_is_direct),
         cmocka_unit_test(test_occlusion),
         cmocka_unit_test(test_light_is_path),
+        cmocka_unit_test(test_lens_samples),
         cmocka_unit_test(test_white_room),
         cmocka_unit_test(test_threads_make_no_difference),
         cmocka_unit_test(test_debug_channels),

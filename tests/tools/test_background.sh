@@ -71,10 +71,48 @@ if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
     expect_exit 2 "$program" develop clear.exr -q --background mauve -o white.png
     expect_says err 'the background is "mauve"; expected environment, transparent, #rrggbb'
 fi
-for colour in mauve '#12345' '#1234567' 1,2,1 1,1 1,1,1,1 '#12345g' ''; do
+for colour in mauve '#12345' '#1234567' 1,2,1 1,1 1,1,1,1 '#12345g' white: white:red:grey ''; do
     expect_exit 2 "$program" render sky.json -q --background "$colour" -o refused.png
-    expect_says err "expected environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey or black"
+    expect_says err "expected environment, transparent, #rrggbb, r,g,b (0 to 1), white, grey, black, TOP:BOTTOM"
 done
+
+# Two colours, from top to bottom, evenly as displayed; a picture, which is cut to fill; neither is exposed.
+row() { # FILE.png ROW: prints the values of its left pixel
+    "$program" develop "$1" -q --crop "0,$2,1,$(($2 + 1))" -o row.pfm >/dev/null &&
+        python3 -c "import struct; print(*('%.3f' % v for v in struct.unpack('<3f', open('row.pfm', 'rb').read()[-12:])))"
+}
+expect_row() { # FILE ROW VALUES
+    expect_true "row $2 of $1 is $3, not $(row "$1" "$2")" test "$(row "$1" "$2")" = "$3"
+}
+render sky --background '#ff0000:0,0,1' --exposure -1 -o even.png -o even.pfm -q
+expect_row even.png 0 "1.000 0.000 0.000"
+expect_row even.png 12 "0.195 0.000 0.235" # 122 and 133 of 255
+expect_row even.png 23 "0.000 0.000 1.000"
+expect_corner even.pfm "0 0 0"
+python3 -c "import struct; open('wide.pfm', 'wb').write(b'PF\n4 1\n-1.0\n' + struct.pack('<12f', *(v for v in (0, 0.25, 0.5, 9) for _ in 'rgb')))"
+render sky --background wide.pfm --tonemap agx -o behind.png -q # the second of four columns remains
+expect_row behind.png 0 "0.250 0.250 0.250"
+expect_row behind.png 23 "0.250 0.250 0.250"
+render sky --background even.png --crop 0,10,9,24 -o part.png -q
+expect_row part.png 2 "0.195 0.000 0.235"
+mkdir -p folder
+cp even.png folder
+sed 's/"camera"/"render": {"background": "even.png"}, "camera"/' sky.json >folder/named.json
+render folder/named -o named.png -q
+render sky --background even.png -o same.png -q
+expect_exit 0 cmp named.png same.png
+sed -i 's|even.png|../even.png|' folder/named.json
+expect_exit 3 "$program" render folder/named.json -q -o refused.png
+expect_says err 'the file "../even.png" is outside the scene'
+expect_exit 3 "$program" render sky.json -q --background absent.jpg -o refused.png
+expect_says err 'absent.jpg: cannot open: No such file'
+expect_exit 2 "$program" render sky.json -q --background even.png -o even.png
+expect_says err 'even.png: the output would overwrite an input file'
+if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
+    render sky --background even.png -o clear.exr -q
+    expect_exit 0 "$program" develop clear.exr -q --background even.png -o developed.png
+    expect_exit 0 cmp developed.png same.png
+fi
 
 # Views: the middle of the picture shows that side of a box, and the border shows nothing.
 box='{"kandela": 1, "meshes": [{"box": {"lo": [-1, -2, -3], "hi": [1, 2, 3]}}], "lights": []'

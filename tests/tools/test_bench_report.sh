@@ -133,6 +133,19 @@ page = open('asked/index.html', encoding='utf-8').read()
 assert len(re.findall('<td>by tests</td>', page)) == 1 and 'rows with “by tests”' in page
 P
 
+# Axes have at least three numbers, which differ as they are shown.
+PYTHONPATH=asked python3 -B - <<'P' || expect_fail 'an axis of any length has at least three numbers'
+import random
+from report_drawing import power, ticks
+chosen = random.Random(1)
+for _ in range(3000):
+    low = 10 ** chosen.uniform(-6, 9)
+    high = low * 10 ** chosen.uniform(0.12, 6)
+    made = ticks(low, high)
+    assert 3 <= len(made) <= 12 and len(set(map(power, made))) == len(made), (low, high, made)
+    assert low <= made[0] and made == sorted(made) and made[-1] <= high, (low, high, made)
+P
+
 # The plots of docs/speed.md are those of the results.
 mkdir chosen
 for chart in points:uniform knn:photon "scaling:triangle trees"; do

@@ -47,6 +47,7 @@ compare=("$program" estimate "$scene" --reference right.pfm --integrators path,l
     --estimators nearest,fixed)
 expect_exit 0 "${compare[@]}"
 expect_true 'the table has one row per value of each ladder' test "$(wc -l <lab/experiment.csv)" = $((1 + 2 + 4 + 12 + 8))
+expect_true 'parameters that a method lacks are empty' grep -q '^path,,,spp,4,,,,,,[0-9]' lab/experiment.csv
 for name in spp photons k radius passes alpha seconds; do
     expect_true "the report has a plot against $name" grep -q '>relMSE<' "lab/figure-error-$name.svg"
 done

@@ -36,6 +36,8 @@ for name in "${!names[@]}"; do
     refused "is_${name}_mtl.obj" "found ${names[$name]}, expected MTL"
 done
 refused is_zip.obj 'unpack it first'
+printf 'some\0words\nand\1more\n' >words.obj
+refused words.obj 'words.obj:1: found binary data and no OBJ statement'
 refused is_lfs.ply 'run git lfs pull'
 refused is_stl.obj 'rename it to end in .stl'
 printf 'v 0 0 0\n\0\1\2\3' >is_png.obj # one null character does not make an OBJ file another kind

@@ -335,7 +335,11 @@ static kd_status write_table(const experiment *work) {
         const experiment_trial *trial = &work->trials[t];
         fprintf(output.stream, "%s,%s,%s,%s", trial->integrator, trial->estimator, trial->lookup,
                 experiment_axis_names[trial->varies]);
-        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", trial->settings[i]);
+        for (int i = 0; i < VARY_AXES; ++i)
+            if (trial->settings[i] > 0) /* the method has the parameter */
+                fprintf(output.stream, ",%.9g", trial->settings[i]);
+            else
+                fputc(',', output.stream);
         fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse,
                 trial->block_relmse, trial->rmse);
     }

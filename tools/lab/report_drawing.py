@@ -94,10 +94,20 @@ def exponent(points):
 
 
 def ticks(low, high):
-    """Returns the numbers of a logarithmic axis: powers of ten, and 2 and 5 times these if there are few."""
-    steps = (1,) if high / low > 200 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
-    made = [step * 10.0**decade for decade in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for step in steps]
-    return [tick for tick in made if low * 0.999 <= tick <= high * 1.001]
+    """Returns at least three numbers of a logarithmic axis: powers of ten, or else these times round factors; on a short axis, multiples
+    of a step."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+        made = [factor * 10.0**decade for decade in decades for factor in factors]
+        made = [tick for tick in made if low <= tick <= high]
+        if len(made) >= 3:
+            return made
+    unit = 10.0 ** math.floor(math.log10((high - low) / 3))
+    for step in (5 * unit, 2 * unit, unit):
+        made = [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        if len(made) >= 3:
+            break
+    return made
 
 
 def curves(title, subtitle, x_name, y_name, series, data, scattered=False, colours=None):

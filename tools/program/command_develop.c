@@ -53,6 +53,7 @@ static kd_status check_line(developing *work, const option_line *line) {
     for (int i = 0; i < outputs->count; ++i) KD_TRY(output_check(outputs->items[i]));
     if (work->values.denoise) KD_TRY(denoise_check());
     for (int i = 0; i < work->path_count; ++i) KD_TRY(output_check_input(work->paths[i]));
+    KD_TRY(output_check_input(work->values.background));
     return KD_OK;
 }
 
@@ -65,9 +66,10 @@ static kd_status change(image *image, const option_line *line, const develop_val
     return KD_OK;
 }
 
-static kd_status write_files(const image *image, const develop_values *values) {
-    image_encoding encoding = {.exposure = values->exposure, .tonemap = values->tonemap};
-    if (values->background) KD_TRY(image_background_read(&encoding.background, values->background));
+static kd_status write_files(const image *image, const develop_values *values,
+                             const struct image *background) {
+    image_encoding encoding = {
+        .exposure = values->exposure, .tonemap = values->tonemap, .background = background};
     bool shown = false;
     for (int i = 0; i < values->outputs.count; ++i)
         shown |=
@@ -110,15 +112,19 @@ static kd_status read_files(image *out, const developing *work, const option_lin
 
 static kd_status run(const option_line *line) {
     developing work = {.values = {.bloom_radius = 0.05f, .contrast = 1, .saturation = 1}};
-    image picture;
+    image picture, *background = NULL;
     memset(&picture, 0, sizeof picture);
     KD_TRY(check_line(&work, line));
     kd_status status = KD_OK;
     KD_TRY_GOTO(read_files(&picture, &work, line));
     KD_TRY_GOTO(output_check_inputs());
     KD_TRY_GOTO(change(&picture, line, &work.values));
-    KD_TRY_GOTO(write_files(&picture, &work.values));
+    if (work.values.background)
+        KD_TRY_GOTO(image_background_open(&background, work.values.background, picture.width,
+                                          picture.height));
+    KD_TRY_GOTO(write_files(&picture, &work.values, background));
 done:
+    image_background_close(background);
     image_close(&picture);
     return status;
 }
@@ -142,8 +148,9 @@ static const option_row rows[] = {
      .help = "put the parts of a picture together: .exr files of render --crop"},
     {OPTION_ROW(develop_values, "background", OPTION_TEXT, background), .argument = "COLOUR",
      .initial = "transparent",
-     .help = "behind all surfaces, in 8-bit pictures: transparent, #rrggbb, r,g,b (0 to 1), white, "
-             "grey or black"},
+     .help =
+         "behind all surfaces: transparent, #rrggbb, r,g,b, white, grey, black, TOP:BOTTOM, or a "
+         "picture file"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),
      .help =
          "denoise with Open Image Denoise, guided by albedo and normals if the picture has them"},

@@ -202,7 +202,6 @@ static kd_status write_images(rendering *work, const render_result *result, bool
     return KD_OK;
 }
 
-/* Called during rendering. */
 static kd_status write_unfinished(void *context, const render_result *result) {
     return write_images((rendering *)context, result, false);
 }
@@ -348,6 +347,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     KD_TRY(set_keeping(work, line, &keeping));
     if (work->comm.rank == 0) {
         KD_TRY(output_check_input(work->values.render.photon_map));
+        KD_TRY(output_check_input(work->values.render.background));
         KD_TRY(output_check_inputs());
     }
     kd_render_options *options = &work->values.render;

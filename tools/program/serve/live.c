@@ -236,6 +236,7 @@ static const char *lacks_sums(const live_session *live, const render_keeping *ke
     if (scene_moves(live->scene)) return "the scene moves";
     if (options.clamp > 0) return "light is clamped";
     if (options.filter == PIXEL_FILTER_MITCHELL) return "the filter is mitchell";
+    if (options.lens_samples > 1) return "there are several lens samples";
     if (catcher_exists(view)) return "the scene has a shadow catcher";
     if (view->environment.sun_count > 0) return "a directional light has an angle";
     log_mute(true);
