@@ -176,7 +176,7 @@ KD_API void kd_ray_scene_close(kd_ray_scene *scene);
 KD_API kd_status kd_ray_scene_add_geometry(kd_ray_scene *scene, const kd_triangles *tree,
                                            uint32_t *geometry);
 /* Replaces the tree of a geometry, in all of its instances, such as one built from moved vertices;
-   all other trees stay. K-d trees are rebuilt, not refitted: their planes cannot follow vertices. */
+   all other trees stay. K-d trees cannot be refitted: planes do not follow vertices. */
 KD_API kd_status kd_ray_scene_set_geometry(kd_ray_scene *scene, uint32_t geometry,
                                            const kd_triangles *tree);
 /* Adds `count` instances, which are copied. Sets *first to the number of the first one, unless
