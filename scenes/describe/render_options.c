@@ -149,8 +149,8 @@ const option_row render_picture_rows[] = {
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},
     {OPTION("background", OPTION_NAME, background), .argument = "COLOUR", .initial = "environment",
-     .help = "behind all surfaces: environment, transparent, #rrggbb, r,g,b, white, grey, black, "
-             "TOP:BOTTOM, or a picture file"},
+     .help = "behind all surfaces: environment, transparent, #rrggbb, white, TOP:BOTTOM (two "
+             "colours), or a picture"},
     {OPTION("look", OPTION_NAME, look), .argument = "NAME", .initial = "auto", DAILY,
      .choice = look_name,
      .help = "light and ground of scenes without lights; auto: studio for meshes"},

@@ -134,7 +134,7 @@ done
 words=$(bash -c '. ./words.bash; COMP_WORDS=(kandela bench "") COMP_CWORD=2; _kandela
     echo "${COMPREPLY[@]}"')
 expect_true "completion offers the names of benchmarks: $words" test "$words" = \
-    "points knn build trace load photons frame scaling changes calls compare report"
+    "points knn build trace load photons frame scaling changes calls worlds compare report"
 if command -v groff >/dev/null; then
     for page in page.1 page.*.1; do
         groff -man -Tutf8 -ww "$page" >page.text 2>warnings
