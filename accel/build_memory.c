@@ -52,6 +52,23 @@ static kd_status upload_input(tritree_build_cuda *build, vec3 *positions, uint32
     return KD_OK;
 }
 
+static kd_status reserve(const tritree_build_memory *memory, void **out, uint64_t bytes) {
+    return memory->pooled ? device_pool_reserve(out, bytes, memory->build.stream)
+                          : device_memory_reserve(out, bytes);
+}
+
+/* Returns much of the pool to the system, because the compressed form and other processes may need
+   it. */
+static void release(const tritree_build_memory *memory, void **held, uint64_t bytes) {
+    if (memory->pooled)
+        device_pool_release(*held, memory->build.stream);
+    else
+        device_memory_free(*held);
+    *held = NULL;
+    if (memory->pooled && bytes > TRIM_BYTES && device_pool_trim() != KD_OK)
+        status_clear(); /* harmless: the pool keeps the memory */
+}
+
 /* Plans the build, allocates its memory and checks the input. The caller has set the input,
    options, stream and `pooled` of *out. */
 static kd_status open_planned(tritree_build_memory *out, const tritree_builder_cuda *builder) {
@@ -59,16 +76,16 @@ static kd_status open_planned(tritree_build_memory *out, const tritree_builder_c
     uint64_t bytes[BUILD_PARTS];
     builder->plan(build);
     out->bytes = measure(out, bytes);
-    KD_TRY(out->pooled ? device_pool_reserve(&out->memory, out->bytes, build->stream)
-                       : device_memory_reserve(&out->memory, out->bytes));
+    KD_TRY(reserve(out, &out->memory, out->bytes - build->scratch_bytes));
+    kd_status status = reserve(out, &out->scratch, build->scratch_bytes);
+    KD_TRY_GOTO(status);
     char *at = (char *)out->memory;
     vec3 *positions = (vec3 *)(void *)at;
     uint32_t *triangles = (uint32_t *)(void *)(at += bytes[0]);
     build->nodes = (tritree_node *)(void *)(at += bytes[1]);
     build->references = (uint32_t *)(void *)(at += bytes[2]);
     build->built = (tritree_built *)(void *)(at += bytes[3]);
-    build->scratch = at + bytes[4];
-    kd_status status = KD_OK;
+    build->scratch = out->scratch;
     if (!out->pooled) KD_TRY_GOTO(upload_input(build, positions, triangles));
     KD_TRY_GOTO(triangles_device_check(&build->input, build->stream));
 done:
@@ -107,6 +124,7 @@ static kd_status build_planned(tritree_build_memory *out, tritree_built *built,
             continue;
         }
         if (status == KD_OK) status = tritree_build_check(&out->build, built);
+        release(out, &out->scratch, out->build.scratch_bytes);
         if (status != KD_OK) tritree_build_memory_close(out);
         return status;
     }
@@ -133,16 +151,9 @@ kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_bu
     return build_planned(out, built, builder);
 }
 
-/* Returns much of the pool to the system, because the compressed form and other processes may need
-   it. */
 void tritree_build_memory_close(tritree_build_memory *owned) {
-    const bool trim = owned->pooled && owned->bytes > TRIM_BYTES;
-    if (owned->pooled)
-        device_pool_release(owned->memory, owned->build.stream);
-    else
-        device_memory_free(owned->memory);
-    if (trim && device_pool_trim() != KD_OK)
-        status_clear(); /* harmless: the pool keeps the memory */
+    release(owned, &owned->scratch, 0);
+    release(owned, &owned->memory, owned->bytes);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -197,9 +208,9 @@ done:
 
 /* Bytes per triangle of the tree on the device besides the builder's memory. The compressed form
    does not count, because it is built after the builder's memory is released. */
-enum { TREE_BYTES_EACH = 280 };
-/* From this number of triangles on, a builder is passed over that needs more than half of the free
-   memory: other programs need some, too, and the difference in the speed of rays is small. */
+enum { TREE_BYTES_EACH = 160 };
+/* From this number of triangles on, a builder is passed over that needs more than an eighth of the
+   free memory: other programs need some, too, and the difference in the speed of rays is small. */
 enum { MANY_TRIANGLES = 8000000 };
 /* below this the free memory is not queried */
 static const uint64_t sure_bytes = (uint64_t)4 << 30;
@@ -226,7 +237,7 @@ static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
     bool last = true;
     for (const tritree_builder_cuda *const *next = tritree_builders_cuda; *next; ++next)
         last = *next == row;
-    return needed <= (triangles < MANY_TRIANGLES || last ? available : available / 2);
+    return needed <= (triangles < MANY_TRIANGLES || last ? available : available / 8);
 }
 
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,

@@ -10,7 +10,7 @@ extern "C" {
 /* A build and its device memory. */
 typedef struct tritree_build_memory {
     tritree_build_cuda build;
-    void *memory;
+    void *memory, *scratch;
     uint64_t bytes;
     bool pooled; /* memory from the device's pool, without the input, which the caller owns */
 } tritree_build_memory;
@@ -21,8 +21,8 @@ uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);
-/* Opens a build as tritree_build_memory_open, builds the tree and synchronises. Retries with
-   doubled capacities while they are too small. */
+/* Opens a build as tritree_build_memory_open, builds the tree, synchronises, and frees all but the
+   input and the tree. Retries with doubled capacities while they are too small. */
 kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
                                      const tritree_input *input, const tritree_options *options,
                                      const tritree_builder_cuda *builder);
@@ -48,7 +48,7 @@ typedef kd_status (*tritree_attempt)(void *context, const tritree_builder_cuda *
 
 /* Builds with the named builder. For "auto", tries the CUDA builders in the order of their table
    (see builders.h), then the CPU. Skips a builder whose memory would not fit into the device's free
-   memory, that would take more than half of it for 8 million triangles or more while another
+   memory, that would take more than an eighth of it for 8 million triangles or more while another
    builder follows, or that does not support so many triangles. If memory still does not suffice,
    logs that and continues with the next builder. */
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,

@@ -30,10 +30,10 @@ kd_status tritree_builder_choose(const tritree_builder **out, const char *name);
    most scenes, up to 1.3 x (primary rays in a kitchen, 6748 against 5184 M/s), and 2 to 9 % slower
    in a room of a million triangles. Builds by `zhou` took 0.80 to 0.96 of the time up to a million
    triangles (bunny 0.76 and 0.82 ms, kitchen 5.38 and 6.76 ms), and 1.19 x from 20 million on. A
-   build takes 4.6 kB per triangle with `binned` and 1 kB with `zhou`, of which 0.55 kB are tried
-   first from 8 million triangles on: a device with 141 GB builds up to 15 million triangles with
-   `binned`, which may take half of it, and 200 million with `zhou`. If the free memory does not
-   suffice for `binned`, tritree_build_by_turns (accel/build_memory.h) tries the next builder. */
+   build takes 4.6 kB per triangle with `binned` and 0.85 kB with `zhou`, 0.38 kB at first from 8
+   million triangles on, where `binned` may take an eighth of the free memory: a device with 141 GB
+   builds less than 8 million triangles with `binned`, up to 200 million with `zhou`. If memory does
+   not suffice, tritree_build_by_turns (accel/build_memory.h) tries the next builder. */
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
 
 /* Builds a tree with the named builder (as tritree_builder_find) and fills its statistics. Returns

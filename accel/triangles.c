@@ -274,8 +274,9 @@ static void describe_place(const kd_triangles *tree, kd_triangles_info *info) {
     }
     memcpy(info->device, device.name, sizeof info->device);
     snprintf(info->form, sizeof info->form, "%s",
-             tree->cuda ? (tree->cuda->tree.compressed ? "packed" : "nodes")
-                        : (tree->tree.wide ? "wide" : "nodes"));
+             tree->cuda        ? tritree_cuda_form(&tree->cuda->tree)
+             : tree->tree.wide ? "wide"
+                               : "nodes");
 }
 
 static void describe(const kd_triangles *triangles, kd_triangles_info *info) {

@@ -107,11 +107,7 @@ kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c
                                     cudaStream_t stream) {
     unsigned blocks = 0, processors = 0;
     deferred_rays list;
-    compressed_scene scene;
-    memset(&scene, 0, sizeof scene);
-    scene.units = (const uint4 *)tree->view.compressed;
-    scene.box = tree->view.box;
-    scene.empty = c->empty;
+    const compressed_scene scene = compressed_scene_of(tree->view);
     KD_TRY(cuda_processors(&processors));
     KD_TRY(cuda_resident_blocks(&blocks, cast_compressed<any>, COMPRESSED_BLOCK));
     KD_TRY(take_list(&list, c->count, stream));

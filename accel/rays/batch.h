@@ -22,7 +22,7 @@ kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blo
                          uint64_t count, tritree_counts *counts, job_control *job);
 
 /* Single rays, by the fastest traversal that the tree supports on the target processor: the wide
-   form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the reference
+   form on a CPU (accel/wide), `nodes` on a device (accel/tree/walk.h), else the reference
    traversal. The result equals that of the reference, bit for bit. */
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.

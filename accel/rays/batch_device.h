@@ -16,7 +16,7 @@ typedef enum trace_loop {
     TRACE_AUTO,       /* chosen by `coherent` or `measured` */
     TRACE_PLAIN,      /* the reference traversal (accel/tree/walk.h) */
     TRACE_ONCE,       /* one thread per ray: best for coherent rays */
-    TRACE_NODES,      /* one thread per ray, through `pairs` */
+    TRACE_NODES,      /* one thread per ray, through `nodes` */
     TRACE_PERSISTENT, /* persistent warps that fetch new rays when few lanes are active */
 } trace_loop;
 

@@ -78,7 +78,7 @@ __device__ __forceinline__ uint32_t ray_of_tile(const ray_batch &c) {
     return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
 
-/* Casts ray i through the binary tree (`tree.pairs`). */
+/* Casts ray i through the binary tree (`tree.nodes`). */
 template <bool any>
 __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ray_batch &c,
                                               uint32_t i) {

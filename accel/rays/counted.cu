@@ -1,6 +1,6 @@
 /* Rays whose number is only known on the device.
    Idea: the loops of batch_loops.cuh with a grid that fills the device, whose blocks read the
-   number and iterate. Without a compressed form, one thread per ray traverses `pairs`.
+   number and iterate. Without a compressed form, one thread per ray traverses `nodes`.
    Data flow: rays, *count -> hits or blocked, records of rays with deferred triangles; then these
    -> hits or blocked. */
 #include "accel/rays/batch_device.h"
@@ -116,11 +116,7 @@ kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays)
     const deferred_rays list = {(compressed_record *)rays->scratch, rays->capacity};
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
-    compressed_scene scene;
-    memset(&scene, 0, sizeof scene);
-    scene.units = (const uint4 *)tree->view.compressed;
-    scene.box = tree->view.box;
-    scene.empty = c.empty;
+    const compressed_scene scene = compressed_scene_of(tree->view);
     KD_TRY(cuda_resident_blocks(&blocks, cast_counted_compressed<any, bounded>, COMPRESSED_BLOCK));
     cast_counted_compressed<any, bounded>
         <<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);

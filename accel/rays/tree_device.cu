@@ -1,7 +1,6 @@
 /* A triangle tree on a CUDA device: copies the tree and builds the arrays for optimised kernels.
-   Data flow: arrays on the host or the device -> one block of memory; prepare_nodes, one thread per
-   node, and prepare_rows, one thread per triangle -> `pairs` and `rows`. All of it in the
-   stream's order. */
+   Data flow: arrays on the host or the device -> one block of memory; prepare_rows, one thread per
+   triangle -> `rows`. All of it in the stream's order. */
 #include "accel/rays/tree_device.h"
 #include "accel/tree/triangle.h"
 #include "accel/wide/compressed_form.h"
@@ -13,16 +12,6 @@
 namespace {
 
 enum { BLOCK = 256 };
-
-/* Entry 0 is an empty leaf: the start of rays that miss the tree's box. */
-__global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *pairs) {
-    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i == 0) pairs[0] = tritree_leaf(0, 0);
-    if (i >= count) return;
-    tritree_node node = nodes[i];
-    if (!tritree_is_leaf(node)) node.word += 1 << 2;
-    pairs[i + 1] = node;
-}
 
 __global__ void prepare_rows(tritree_view view, triangle_rows *rows) {
     const uint32_t id = blockIdx.x * BLOCK + threadIdx.x;
@@ -36,9 +25,9 @@ __global__ void prepare_rows(tritree_view view, triangle_rows *rows) {
 void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     tritree_view *view = &tree->view;
     const uint64_t references = view->reference_count;
-    view->nodes = (tritree_node *)cuda_arena_take(arena, view->node_count, sizeof(tritree_node));
-    view->pairs = (tritree_node *)cuda_arena_take(arena, (uint64_t)view->node_count + 1,
-                                                  sizeof(tritree_node));
+    const tritree_node *nodes = (const tritree_node *)cuda_arena_take(
+        arena, (uint64_t)view->node_count + 1, sizeof(tritree_node));
+    view->nodes = nodes ? nodes + 1 : NULL;
     view->rows =
         (triangle_rows *)cuda_arena_take(arena, view->triangle_count, sizeof(triangle_rows));
     view->references = (uint32_t *)cuda_arena_take(arena, references, sizeof(uint32_t));
@@ -67,9 +56,6 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
                 cudaMemcpyAsync((void *)part.to, part.from, part.bytes, cudaMemcpyDefault, stream));
     KD_CUDA(cudaMemsetAsync(tree->cursors, 0,
                             TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS * sizeof(uint32_t), stream));
-    prepare_nodes<<<cuda_blocks(to->node_count, BLOCK), BLOCK, 0, stream>>>(
-        to->nodes, to->node_count, (tritree_node *)to->pairs);
-    KD_CUDA_LAUNCHED("prepare_nodes");
     if (to->triangle_count == 0) return KD_OK;
     prepare_rows<<<cuda_blocks(to->triangle_count, BLOCK), BLOCK, 0, stream>>>(
         *to, (triangle_rows *)to->rows);
@@ -77,10 +63,11 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
     return KD_OK;
 }
 
-/* Returns true if the compressed form, predicted from the number of nodes, certainly does not fit
-   into the free memory. */
-bool is_short(const tritree_cuda *tree) {
+/* Returns true if leaves with the corners of their triangles, predicted from the number of nodes,
+   certainly do not fit into the free memory, or if there are COMPRESSED_MANY triangles. */
+bool is_large(const tritree_cuda *tree) {
     enum { BYTES_A_NODE = 130 };
+    if (tree->view.triangle_count >= COMPRESSED_MANY) return true;
     const uint64_t expected = BYTES_A_NODE * (uint64_t)tree->view.node_count;
     uint64_t available = 0;
     if (expected < (uint64_t)1 << 30) return false;
@@ -91,23 +78,15 @@ bool is_short(const tritree_cuda *tree) {
     return false;
 }
 
-/* Builds the compressed form, or, if memory is short, the coarse one. */
+/* Builds the compressed form, with indexed leaves if the tree is large or memory is short. */
 kd_status pack_within(tritree_cuda *tree, void *stream) {
-    kd_status status = KD_ERROR_MEMORY;
-    if (!is_short(tree))
-        status = compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0,
-                                        false, stream);
-    if (status != KD_ERROR_MEMORY) return status;
-    status_clear();
-    KD_TRY(compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, 0, true,
-                                  stream));
-    if (tree->compressed)
-        log_message(
-            LOG_WARNING,
-            "a coarse compressed tree is used for the %u triangles on the device, because memory "
-            "is short: rays may take longer",
-            tree->view.triangle_count);
-    return KD_OK;
+    for (bool indexed = is_large(tree);; indexed = true) {
+        const kd_status status = compressed_device_open(&tree->compressed, &tree->compressed_bytes,
+                                                        &tree->view, 0, indexed, stream);
+        tree->view.indexed = indexed;
+        if (indexed || status != KD_ERROR_MEMORY) return status;
+        status_clear();
+    }
 }
 
 } // namespace

@@ -11,10 +11,7 @@ extern "C" {
 
 /* All pointers are memory of the device that was current when the tree was opened.
    Optimised kernels use these arrays besides the references:
-     view.pairs      the nodes, shifted by one, with the root at 1: a pair of children starts at an
-                     even index, is aligned to 16 bytes and distinguished by the lowest bit; a
-                     leaf's word is its count << 2 | 3, its other half the first of its triangles;
-                     entry 0 is an empty leaf
+     view.nodes      begins 8 bytes behind a multiple of 16, so that siblings share 16 bytes
      view.rows       for each triangle, the three corners: one row of four floats per axis
      view.compressed the compressed wide form, if it is built; batches of rays traverse it
                      (accel/wide/compressed_form.h)
@@ -27,8 +24,13 @@ typedef struct tritree_cuda {
     uint64_t bytes;            /* size of the tree and its compressed form */
     void *compressed;          /* view.compressed */
     uint64_t compressed_bytes; /* bytes of the compressed nodes */
-    bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */
+    bool unpacked; /* the compressed form could not be built (logged); rays traverse `nodes` */
 } tritree_cuda;
+
+/* Returns kd_triangles_info.form of the tree. */
+static inline const char *tritree_cuda_form(const tritree_cuda *tree) {
+    return !tree->compressed ? "nodes" : tree->view.indexed ? "indexed" : "packed";
+}
 
 enum { TRITREE_CUDA_CURSORS = 64, TRITREE_CUDA_CURSOR = 4 /* words per cursor */ };
 
@@ -39,7 +41,7 @@ KD_DEVICE_CALL(tritree_cuda_open, (tritree_cuda * out, const tritree *tree));
 KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *view,
                                         uint32_t position_count, void *stream));
 /* Builds the tree's compressed form, unless it exists. If the tree has none (compressed_form.h) or
-   memory does not suffice, a line is logged, `unpacked` is set, and rays traverse `pairs`. Memory
+   memory does not suffice, a line is logged, `unpacked` is set, and rays traverse `nodes`. Memory
    and scratch: compressed_form.h. Synchronises the stream. On failure the tree is unchanged. */
 KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
 KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* accepts a zeroed tree */

@@ -129,7 +129,7 @@ struct wide_tree; /* accel/wide/wide_tree.h */
 
 /* View of a tree over the triangles of a mesh, for traversal. Owns nothing. */
 typedef struct tritree_view {
-    const tritree_node *nodes;
+    const tritree_node *nodes;  /* on a device, siblings are aligned to 16 bytes */
     const uint32_t *references; /* triangle ids, one leaf after another */
     const vec3 *positions;      /* vertices */
     const uint32_t *triangles;  /* 3 vertex indices per triangle */
@@ -141,8 +141,8 @@ typedef struct tritree_view {
     /* CPU: the wide form, which accel/rays/batch.h traverses; or NULL */
     const struct wide_tree *wide;
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
-    const tritree_node *pairs; /* the nodes; siblings aligned to 16 bytes */
-    const void *compressed;    /* compressed wide form (accel/wide/compressed_form.h); or NULL */
+    const void *compressed; /* compressed wide form (accel/wide/compressed_form.h); or NULL */
+    bool indexed;           /* its leaves are lists of triangles, whose corners are in `rows` */
 } tritree_view;
 
 #endif

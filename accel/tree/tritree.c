@@ -172,7 +172,7 @@ tritree_view tritree_get_view(const tritree *tree) {
     view.triangle_count = tree->input.triangle_count;
     view.rows = tree->rows;
     view.wide = tree->wide;
-    view.pairs = NULL;
+    view.indexed = false;
     view.compressed = NULL;
     return view;
 }

@@ -116,7 +116,7 @@ KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a
 
 enum { TRITREE_DEVICE_STACK = TRITREE_MAX_DEPTH + 2 };
 
-typedef float4 tritree_device_entry; /* bits of a node's index in `pairs`, near, far */
+typedef float4 tritree_device_entry; /* bits of a node's index + 1, near, far */
 
 /* A ray and the state of its traversal. */
 typedef struct tritree_device_walk {
@@ -129,7 +129,7 @@ typedef struct tritree_device_walk {
     precomputed_ray ray; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
-    uint32_t at, end; /* a node; in a leaf: the remaining references */
+    uint32_t at, end; /* a node's index + 1; in a leaf: the remaining references */
     int waiting;      /* entries on the stack */
 } tritree_device_walk;
 
@@ -171,17 +171,18 @@ TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box
     return true;
 }
 
-/* Descends to the next leaf; pushes far children. */
-TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const uint2 *pairs,
+/* Descends to the next leaf; pushes far children. `nodes`: the tree's, less one, so that the
+   indices of siblings differ in the lowest bit. */
+TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const uint2 *nodes,
                                               tritree_device_entry *stack) {
-    uint2 node = __ldg(pairs + walk->at);
+    uint2 node = __ldg(nodes + walk->at);
     while ((node.y & 3) != TRITREE_LEAF) {
         const float inverse = node.y & 2 ? walk->iz : node.y & 1 ? walk->iy : walk->ix;
         const float origin = node.y & 2 ? walk->oz : node.y & 1 ? walk->oy : walk->ox;
         const float t = (__uint_as_float(node.x) - origin) * inverse;
         const float low = fmaf(-walk->slack, fabsf(inverse), t);
         const float high = fmaf(walk->slack, fabsf(inverse), t);
-        const uint32_t closer = (node.y >> 2) + (__float_as_uint(inverse) >> 31);
+        const uint32_t closer = (node.y >> 2) + 1 + (__float_as_uint(inverse) >> 31);
         walk->at = closer;
         if (high < walk->near) {
             walk->at = closer ^ 1;
@@ -192,7 +193,7 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const u
             to->z = walk->far;
             walk->far = fminf(high, walk->far);
         }
-        node = __ldg(pairs + walk->at);
+        node = __ldg(nodes + walk->at);
     }
     walk->at = node.x;
     walk->end = walk->at + (node.y >> 2);
@@ -238,12 +239,12 @@ TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
 }
 
 TRITREE_DEVICE_FN ray_hit tritree_device_cast_inline(const tritree_view *tree, ray ray, bool any) {
-    const uint2 *pairs = (const uint2 *)tree->pairs;
+    const uint2 *nodes = (const uint2 *)tree->nodes - 1;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
     tritree_device_walk walk;
     if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, ray)) return walk.best;
     do {
-        tritree_device_descend(&walk, pairs, stack);
+        tritree_device_descend(&walk, nodes, stack);
         if (tritree_device_intersect(&walk, tree) && any) break;
     } while (tritree_device_pop(&walk, stack));
     return walk.best;

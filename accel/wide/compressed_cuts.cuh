@@ -64,7 +64,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_leaves(
         if (count == 0) compressed_store_empty(c, i, node);
     }
     __syncwarp();
-    const bool cut = !c.coarse && compressed_may_be_finer(count, true, 0);
+    const bool cut = compressed_may_be_finer(count, true, 0);
     const bool is_large = count > COMPRESSED_FINER_MAX;
     compressed_part_task *const to = compressed_part_place(c, cut, count && !cut && !is_large);
     const unsigned long long large = compressed_take(&c.counts->large, is_large ? 1 : 0);

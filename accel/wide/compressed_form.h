@@ -9,9 +9,10 @@
    The node also stores the front-to-back order of its children for each combination of the signs of
    x and y; for negative z the order is reversed, so no traversal sorts.
    Memory: an array of 32-byte units. A node takes four units and is aligned to four; a leaf of n
-   triangles takes one unit and 48 n bytes. The root is at unit 0. The children of a node are
-   contiguous: first the inner nodes, then the leaves, both in lane order. About 340 to 400 bytes
-   per triangle. */
+   triangles takes one unit and 48 n bytes, or, if leaves are indexed, 24 and 4 n bytes, for it then
+   only lists the triangles, whose corners rays read from `rows` of the tree (layout.h). The root is
+   at unit 0. The children of a node are contiguous: first the inner nodes, then the leaves, both in
+   lane order. About 340 to 400 bytes per triangle, indexed 175. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #define KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #include "accel/tree/layout.h"
@@ -52,12 +53,13 @@ typedef struct compressed_node {
                   negative z reads the row of the opposite signs of x and y backwards */
 } compressed_node;
 
-/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. */
+/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. The
+   list of an indexed leaf begins in the header and continues at P. */
 typedef struct compressed_leaf {
     /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
        a hit in this leaf need not be the nearest */
     float lo[3], hi[3];
-    uint32_t count, padding;
+    uint32_t list[2]; /* indexed: the first two triangles; bit 31 marks the last one; else 0 */
 } compressed_leaf;
 
 /* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of
@@ -72,8 +74,8 @@ typedef struct compressed_triangle {
 #define COMPRESSED_LAST 0x80000000u
 
 /* Returns the units that a leaf of `triangles` triangles takes, its header included. */
-KD_FN uint32_t compressed_leaf_units(uint32_t triangles) {
-    return 1 + (3 * triangles + 1) / 2;
+KD_FN uint32_t compressed_leaf_units(uint32_t triangles, bool indexed) {
+    return indexed ? 1 + (triangles + 5) / 8 : 1 + (3 * triangles + 1) / 2;
 }
 
 /* Returns `base` of a node with `inner` children that are nodes, whose block begins at `unit`. */
@@ -94,13 +96,16 @@ KD_FN float compressed_min_side(box3 box) {
     return float_max(vec3_largest(box3_size(box)) * 0x1p-20f, 0x1p-100f);
 }
 
+/* Triangles from which leaves are indexed: memory is worth more there than the few per cent of time
+   that rays gain by leaves with corners. */
+enum { COMPRESSED_MANY = 8000000 };
+
 /* Returns an upper bound of the bytes of the compressed form for a mesh of `triangles` triangles,
-   before its tree is built: one unit and 48 bytes for each triangle of a leaf, and four units per
-   node. Leaves of the compressed form are split further than those of the tree
-   (compressed_measure.h). */
-KD_FN uint64_t compressed_bytes_max(uint64_t triangles) {
-    enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
-    return triangles * A_TRIANGLE + SMALL;
+   before its tree is built: the leaves' units and four per node. Leaves of the compressed form are
+   split further than those of the tree (compressed_measure.h). */
+KD_FN uint64_t compressed_bytes_max(uint64_t triangles, bool indexed) {
+    enum { A_TRIANGLE = 410, A_TRIANGLE_INDEXED = 190, SMALL = 1 << 12 };
+    return triangles * (indexed ? A_TRIANGLE_INDEXED : A_TRIANGLE) + SMALL;
 }
 
 /* Building the compressed form on a CUDA device. Without CUDA in the build every call fails with
@@ -116,12 +121,12 @@ enum {
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
    no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, fewer if
-   memory is short) is converted in slabs; `coarse`: the tree's leaves are not split, which takes
-   some half of the memory. The hits depend on neither. Scratch
+   memory is short) is converted in slabs; `indexed`: leaves list their triangles, which takes some
+   third of the memory. The hits depend on neither. Scratch
    (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once, several
    times for each slab, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open, (void **units, uint64_t *bytes, const tritree_view *tree,
-                                        uint32_t slab_nodes, bool coarse, void *stream));
+                                        uint32_t slab_nodes, bool indexed, void *stream));
 
 #ifdef __cplusplus
 }

@@ -101,10 +101,11 @@ __device__ __forceinline__ void compressed_child_find(const compressed_source &s
 }
 
 /* Returns the units that the children take, not yet aligned; *inner: how many are nodes. */
-__device__ __forceinline__ uint32_t compressed_group_units(const compressed_child &c,
+__device__ __forceinline__ uint32_t compressed_group_units(const compressed_source &source,
+                                                           const compressed_child &c,
                                                            uint32_t *inner) {
     uint32_t units = !c.is         ? 0
-                     : c.triangles ? compressed_leaf_units(c.triangles)
+                     : c.triangles ? compressed_leaf_units(c.triangles, source.indexed)
                                    : (uint32_t)COMPRESSED_NODE_UNITS;
     for (uint32_t step = 1; step < COMPRESSED_GROUP; step <<= 1)
         units += __shfl_xor_sync(~0u, units, (int)step, COMPRESSED_GROUP);
@@ -127,10 +128,11 @@ __device__ __forceinline__ void compressed_child_box(const compressed_source &so
 }
 
 /* Assigns the child, whose box is known, its lane of the node; returns its offset in the block. */
-__device__ __forceinline__ uint32_t compressed_group_place(const compressed_item &item,
+__device__ __forceinline__ uint32_t compressed_group_place(const compressed_source &source,
+                                                           const compressed_item &item,
                                                            compressed_child &c) {
     const uint32_t me = compressed_group_lane(), count = (uint32_t)__popc(c.all);
-    const uint32_t units = c.triangles ? compressed_leaf_units(c.triangles) : 0;
+    const uint32_t units = c.triangles ? compressed_leaf_units(c.triangles, source.indexed) : 0;
     const uint32_t priority = compressed_priority(c.box, c.triangles > 0);
     uint32_t before = 0, nodes = 0, leaves = 0;
     for (uint32_t k = 0; k < COMPRESSED_GROUP; ++k) {

@@ -8,6 +8,7 @@
 /* The children of a node, by lane. */
 typedef struct compressed_list {
     int count, inner;
+    bool indexed;
     compressed_item items[COMPRESSED_CHILDREN];
     box3 boxes[COMPRESSED_CHILDREN];
     uint32_t triangles[COMPRESSED_CHILDREN]; /* 0 for a child that is a node */
@@ -118,6 +119,7 @@ KD_FN void compressed_list_find(const compressed_source *source, const compresse
             out->order[octant] = compressed_order(parts, octant);
     }
     out->inner = 0;
+    out->indexed = source->indexed;
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
 }
 
@@ -126,7 +128,7 @@ KD_FN uint32_t compressed_list_place(const compressed_list *list, int lane) {
     uint32_t nodes = 0, leaves = 0;
     for (int i = 0; i < COMPRESSED_CHILDREN && i < lane; ++i)
         if (list->triangles[i])
-            leaves += compressed_leaf_units(list->triangles[i]);
+            leaves += compressed_leaf_units(list->triangles[i], list->indexed);
         else
             ++nodes;
     if (list->triangles[lane] == 0) return COMPRESSED_NODE_UNITS * nodes;
@@ -137,7 +139,7 @@ KD_FN uint32_t compressed_list_place(const compressed_list *list, int lane) {
 KD_FN uint32_t compressed_list_units(const compressed_list *list) {
     uint32_t units = 0;
     for (int i = 0; i < list->count; ++i)
-        units += list->triangles[i] ? compressed_leaf_units(list->triangles[i])
+        units += list->triangles[i] ? compressed_leaf_units(list->triangles[i], list->indexed)
                                     : (uint32_t)COMPRESSED_NODE_UNITS;
     return compressed_aligned(units);
 }

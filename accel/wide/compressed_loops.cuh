@@ -43,14 +43,15 @@ typedef struct compressed_record {
     uint32_t rows[COMPRESSED_UNCERTAIN];
 } compressed_record;
 
-/* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
-static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row) {
+/* Intersects a triangle by triangle_intersect, in double precision where needed. */
+static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row,
+                                                                uint32_t id) {
     const precomputed_ray precomputed = precomputed_ray_make(ray);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&precomputed, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
                            vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
-        hit.triangle = __float_as_uint(z.w) & ~COMPRESSED_LAST;
+        hit.triangle = id;
     return hit;
 }
 
@@ -60,10 +61,11 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
     const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, ray, any);
     if (best.triangle == KD_NONE) best.t = d.w;
+    const compressed_scene scene = compressed_scene_of(tree);
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
-        const ray_hit hit = compressed_intersect_row(
-            ray, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
+        const ray_hit hit = compressed_intersect_row(ray, scene.corners + rows[k],
+                                                     compressed_id_at(scene, rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))

@@ -40,7 +40,7 @@ struct conversion {
     compressed_found found;
     scratch finer, items, nodes; /* nodes: those of a slab */
     cudaStream_t stream;
-    bool coarse;
+    bool indexed;
     /* the form, while slabs are converted */
     void *units;
     uint64_t capacity; /* units */
@@ -167,6 +167,7 @@ kd_status find_items(conversion *run) {
     m->source.tree.references = c->references;
     m->source.at = c->at;
     m->source.min_side = compressed_min_side(c->tree.box);
+    m->source.indexed = run->indexed;
     m->cell = c->cell;
     m->counts = c->counts;
     m->node_capacity = c->node_capacity;
@@ -189,9 +190,8 @@ kd_status plan_items(conversion *run, const tritree_view *tree, box3 cell, uint3
     memset(&run->maker, 0, sizeof run->maker);
     c->tree = *tree;
     c->cell = cell;
-    c->coarse = run->coarse;
-    c->node_capacity = (run->coarse ? 2 : 5) * (uint64_t)tree->node_count / 2 + 64;
-    c->reference_capacity = (run->coarse ? 1 : 3) * (uint64_t)tree->reference_count + 64;
+    c->node_capacity = 5 * (uint64_t)tree->node_count / 2 + 64;
+    c->reference_capacity = 3 * (uint64_t)tree->reference_count + 64;
     run->maker.first_unit = first;
     for (;;) {
         KD_TRY(make_finer(run));
@@ -382,12 +382,12 @@ kd_status convert(conversion *run, const tritree_view *tree, uint32_t maximum, b
 
 /* Returns whether the tree was converted; frees the scratch memory. */
 kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree, uint32_t maximum,
-                         bool coarse, bool predict, cudaStream_t stream) {
+                         bool indexed, bool predict, cudaStream_t stream) {
     conversion run;
     uint64_t count = 0;
     memset(&run, 0, sizeof run);
     run.stream = stream;
-    run.coarse = coarse;
+    run.indexed = indexed;
     const kd_status status = convert(&run, tree, maximum, predict, &count);
     device_pool_release(run.finer.memory, stream);
     device_pool_release(run.items.memory, stream);
@@ -404,14 +404,14 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
 } // namespace
 
 kd_status compressed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
-                                 uint32_t slab_nodes, bool coarse, void *stream) {
+                                 uint32_t slab_nodes, bool indexed, void *stream) {
     *units = NULL;
     *bytes = 0;
     if (tree->reference_count == 0) return KD_OK;
     uint32_t maximum = slab_nodes ? slab_nodes : (uint32_t)COMPRESSED_SLAB_NODES;
     for (bool predict = true;; predict = false) {
         const kd_status status =
-            convert_within(units, bytes, tree, maximum, coarse, predict, (cudaStream_t)stream);
+            convert_within(units, bytes, tree, maximum, indexed, predict, (cudaStream_t)stream);
         if (status != KD_ERROR_MEMORY || maximum <= COMPRESSED_SLAB_NODES_MIN) return status;
         status_clear();
         KD_TRY(device_pool_trim());

@@ -51,7 +51,6 @@ typedef struct compressed_part_task {
 typedef struct compressed_cutter {
     tritree_view tree; /* the given tree, or a slab of it (compressed_top.h) */
     box3 cell;         /* cell of its root; infinite on sides without a plane */
-    bool coarse;       /* no leaf is split */
     uint64_t node_capacity, reference_capacity, part_capacity;
     compressed_subtree *at; /* the refined tree */
     uint32_t *references;

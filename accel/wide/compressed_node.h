@@ -16,6 +16,7 @@ typedef struct compressed_source {
     tritree_view tree;            /* with the same nodes as `at` */
     const compressed_subtree *at; /* one per node */
     float min_side;               /* smallest side of a node's grid */
+    bool indexed;                 /* leaves list their triangles */
 } compressed_source;
 
 /* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
@@ -122,14 +123,13 @@ KD_FN uint8_t compressed_byte(double x) {
     return x > 0 ? (uint8_t)(x < 255 ? x : 255) : (uint8_t)0;
 }
 
-KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item, uint32_t triangles) {
+KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item) {
     compressed_leaf leaf;
     for (int axis = 0; axis < 3; ++axis) {
         leaf.lo[axis] = item->count ? INFINITY : vec3_axis(item->cell.lo, axis);
         leaf.hi[axis] = item->count ? -INFINITY : vec3_axis(item->cell.hi, axis);
     }
-    leaf.count = triangles;
-    leaf.padding = 0;
+    leaf.list[0] = leaf.list[1] = 0;
     return leaf;
 }
 

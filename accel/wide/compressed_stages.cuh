@@ -132,8 +132,8 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
         uint32_t inner;
         compressed_child_find(m.source, item, is, child);
         compressed_child_box(m.source, item.count > 0, child);
-        const uint32_t units = compressed_aligned(compressed_group_units(child, &inner));
-        const uint32_t place = compressed_group_place(item, child);
+        const uint32_t units = compressed_aligned(compressed_group_units(m.source, child, &inner));
+        const uint32_t place = compressed_group_place(m.source, item, child);
         const uint32_t order = compressed_group_orders(item, child);
         if (is) compressed_child_store(m, i, child, place, order);
         if (is && compressed_group_lane() == 0) {
@@ -264,22 +264,33 @@ __device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_s
     return compressed_from(upto, COMPRESSED_GROUP - 1);
 }
 
-/* Writes the leaf's header and zeroes the padding of its last unit. */
-__device__ __forceinline__ void compressed_write_child(const compressed_child &c, uint4 *at) {
-    const compressed_leaf leaf = compressed_leaf_make(&c.item, c.triangles);
+/* Writes the leaf's header, but not an indexed leaf's list, and zeroes the padding of its last
+   unit. */
+__device__ __forceinline__ void compressed_write_child(const compressed_source &source,
+                                                       const compressed_child &c, uint4 *at) {
+    const compressed_leaf leaf = compressed_leaf_make(&c.item);
+    uint2 *const list = (uint2 *)at - 1;
     at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),
                         __float_as_uint(leaf.lo[2]), __float_as_uint(leaf.hi[0]));
-    at[-1] = make_uint4(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]), leaf.count,
-                        leaf.padding);
+    list[-1] = make_uint2(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]));
+    if (source.indexed) {
+        for (uint32_t k = c.triangles; (k + 6) % 8; ++k) ((uint32_t *)list)[k] = 0;
+        return;
+    }
+    *list = make_uint2(leaf.list[0], leaf.list[1]);
     if (c.triangles % 2) at[3 * c.triangles] = make_uint4(0, 0, 0, 0);
 }
 
 __device__ __forceinline__ void
 compressed_write_triangle(const compressed_maker &m, const compressed_leaves &leaves, uint32_t k) {
-    const uint32_t leaf = leaves.owner[k], i = k - leaves.begin[leaf];
-    const compressed_triangle row =
-        compressed_triangle_make(&m.source.tree, leaves.ids[leaf][i], i + 1 == leaves.count[leaf]);
-    uint4 *const to = (uint4 *)m.units + 2 * (uint64_t)leaves.units[leaf] + 3 * i;
+    const uint32_t leaf = leaves.owner[k], i = k - leaves.begin[leaf], id = leaves.ids[leaf][i];
+    const bool last = i + 1 == leaves.count[leaf];
+    uint4 *const at = (uint4 *)m.units + 2 * (uint64_t)leaves.units[leaf], *const to = at + 3 * i;
+    if (m.source.indexed) {
+        ((uint32_t *)at - 2)[i] = id | (last ? COMPRESSED_LAST : 0);
+        return;
+    }
+    const compressed_triangle row = compressed_triangle_make(&m.source.tree, id, last);
     for (int axis = 0; axis < 3; ++axis)
         to[axis] = make_uint4(__float_as_uint(row.axis[axis].corner[0]),
                               __float_as_uint(row.axis[axis].corner[1]),
@@ -306,7 +317,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
     __syncwarp();
     child.all = compressed_group_ballot(child.is);
     compressed_child_box(m.source, shares, child);
-    const uint32_t end = compressed_group_units(child, &inner);
+    const uint32_t end = compressed_group_units(m.source, child, &inner);
     compressed_group_node(m.source, child, place, at.y, order, &made[group].node);
     const uint32_t triangles =
         compressed_list_triangles(m.source, child, at.y + place, leaves[group]);
@@ -317,7 +328,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
     for (uint32_t k = me; k < triangles; k += COMPRESSED_GROUP)
         compressed_write_triangle(m, leaves[group], k);
     if (child.is && child.triangles)
-        compressed_write_child(child, units + 2 * ((uint64_t)at.y + place));
+        compressed_write_child(m.source, child, units + 2 * ((uint64_t)at.y + place));
     for (uint32_t k = 2 * end + me; k < 2 * compressed_aligned(end); k += COMPRESSED_GROUP)
         units[2 * (uint64_t)at.y + k] = make_uint4(0, 0, 0, 0);
 }

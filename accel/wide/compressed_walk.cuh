@@ -75,23 +75,36 @@ typedef struct compressed_stack {
 
 /* State that all rays of a kernel share. */
 typedef struct compressed_scene {
-    const uint4 *units; /* two per 32-byte unit */
+    const uint4 *units;    /* two per 32-byte unit */
+    const float4 *corners; /* the tree's `rows` if leaves are indexed, else the units */
     box3 box;
     bool empty; /* no triangle can be hit */
+    bool indexed;
+    uint32_t step; /* from one triangle of a leaf to the next: rows, or entries of the list */
 } compressed_scene;
 
-COMPRESSED_FN compressed_scene compressed_scene_of(const tritree_view &tree) {
+static __host__ __device__ __forceinline__ compressed_scene
+compressed_scene_of(const tritree_view &tree) {
     compressed_scene scene;
     scene.units = (const uint4 *)tree.compressed;
+    scene.corners = tree.indexed ? (const float4 *)tree.rows : (const float4 *)tree.compressed;
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
+    scene.indexed = tree.indexed;
+    scene.step = tree.indexed ? 1 : 3;
     return scene;
+}
+
+/* Returns the id of the triangle at a position in `corners`. */
+COMPRESSED_FN uint32_t compressed_id_at(const compressed_scene &scene, uint32_t row) {
+    if (scene.indexed) return row / 3;
+    return __float_as_uint(__ldg((const float *)(scene.corners + row) + 3)) & ~COMPRESSED_LAST;
 }
 
 /* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
    The axes are permuted by selecting rows, not by moving data. */
 struct compressed_sight {
-    const float4 *x, *y, *z; /* rows of the first triangle */
+    const float4 *x, *y, *z; /* rows of the triangle at position 0 */
     float ox, oy, oz;
     float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
 };
@@ -378,7 +391,7 @@ template <bool any, bool bounded> struct compressed_ray {
                                fmaf(-slack, fabsf(vz), z));
     }
 
-    __device__ __forceinline__ compressed_sight sight_of(const float4 *leaf) const {
+    __device__ __forceinline__ compressed_sight sight_of(const float4 *corners) const {
         const uint32_t kz = rows_word >> 8;
         compressed_sight sight;
         sight.ox = kz == 0 ? oy : kz == 1 ? oz : ox;
@@ -387,9 +400,9 @@ template <bool any, bool bounded> struct compressed_ray {
         sight.along = kz == 0 ? dx : kz == 1 ? dy : dz;
         sight.shear_x = (kz == 0 ? dy : kz == 1 ? dz : dx) * sight.along;
         sight.shear_y = (kz == 0 ? dz : kz == 1 ? dx : dy) * sight.along;
-        sight.x = leaf + (kz == 2 ? 0 : kz + 1);
-        sight.y = leaf + (kz == 0 ? 2 : kz - 1);
-        sight.z = leaf + kz;
+        sight.x = corners + (kz == 2 ? 0 : kz + 1);
+        sight.y = corners + (kz == 0 ? 2 : kz - 1);
+        sight.z = corners + kz;
         return sight;
     }
 
@@ -400,8 +413,7 @@ template <bool any, bool bounded> struct compressed_ray {
         const uint32_t count = stack.uncertain[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) {
-            const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.uncertain[k]) + 3);
-            if ((other & ~COMPRESSED_LAST) == id)
+            if (compressed_id_at(scene, stack.uncertain[k]) == id)
                 return true; /* deferred before, in another leaf */
         }
         if (count == COMPRESSED_UNCERTAIN) return false;
@@ -443,18 +455,22 @@ template <bool any, bool bounded> struct compressed_ray {
        deferred triangles can then change the result. */
     __device__ __forceinline__ bool leaf(const compressed_scene &scene, compressed_stack &stack) {
         const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
-        const float4 *rows = (const float4 *)(scene.units + first);
-        const compressed_sight sight = sight_of(rows);
-        uint32_t i = 0, word;
+        const compressed_sight sight = sight_of(scene.corners);
+        uint32_t i = 0, word = 0;
         bool found = false;
 #pragma unroll 1
         do {
             compressed_seen seen;
-            const float4 z = __ldg(sight.z + i);
-            seen.test(sight, __ldg(sight.x + i), __ldg(sight.y + i), z);
-            word = __float_as_uint(z.w);
-            const uint32_t id = word & ~COMPRESSED_LAST, row = first + i;
-            i += 3;
+            uint32_t row = first + i;
+            if (scene.indexed) {
+                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 2));
+                row = 3 * (word & ~COMPRESSED_LAST);
+            }
+            const float4 z = __ldg(sight.z + row);
+            seen.test(sight, __ldg(sight.x + row), __ldg(sight.y + row), z);
+            if (!scene.indexed) word = __float_as_uint(z.w);
+            i += scene.step;
+            const uint32_t id = word & ~COMPRESSED_LAST;
             if (seen.is_large() && seen.is_mixed()) continue;
             const float sum = seen.wa + seen.wb + seen.wc;
             const float inverse = compressed_inverse_rounded(sum),
@@ -470,13 +486,13 @@ template <bool any, bool bounded> struct compressed_ray {
                 }
                 best = id, nearest = t, u = to_b, v = to_c;
                 found = true;
-            } else if (handle_uncertain(scene, stack, seen, t, seen.blur(inverse, along), row, id,
-                                        found)) {
+            } else if (handle_uncertain(scene, stack, seen, t, seen.blur(inverse, along),
+                                        scene.indexed ? 3 * id : first + i - 3, id, found)) {
                 return true;
             }
         } while (!(word & COMPRESSED_LAST));
         if (any || (bounded ? !found : nearest == INFINITY)) return false;
-        return fmaf(nearest, largest, slack * 4) < leaf_exit(rows);
+        return fmaf(nearest, largest, slack * 4) < leaf_exit((const float4 *)(scene.units + first));
     }
 };
 

@@ -4,15 +4,15 @@
    Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
    zhou_large.cuh, zhou_small.cuh, emit.cuh.
    Work: O(n log n).
-   Memory: see lay_out_zhou; about 1 kB per triangle and 0.1 GB; from 8 million triangles on half of
-   it, and as much again each time that does not suffice.
+   Memory: see lay_out_zhou; about 850 bytes per triangle and 0.1 GB; from 8 million triangles on
+   375, and twice that each time that does not suffice.
    Invariants: nothing depends on the order of lists; nothing is allocated, and nothing is copied to
    the host before the end.
    Differs from the paper in: the points listed in stages.h; a level of the large-node stage is one
    pass, in which the children's boxes are reduced while their parts are written; a small root's
    subtree is built by one warp, depth first, with its masks in shared memory.
-   Data flow: zhou_clear, set_up (one thread per triangle: input -> corners, the root's parts and
-   box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
+   Data flow: zhou_clear, set_up (one thread per triangle: input -> the root's parts and box),
+   zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
    segments of nodes and ids), then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
    layout): all on one stream; each reads the output of the previous ones. */
 #include "accel/zhou/zhou_large.cuh"
@@ -131,22 +131,29 @@ enum { ZHOU_MANY = 8000000 };
 /* Capacities by triangle count. ZHOU_GROWTH_MAX bounds the references of the large-node stage,
    twice as many where both children share a buffer; most meshes need less than a fourth of that,
    large ones, whose triangles are small, less than an eighth, and 2.2 nodes and 3.8 references per
-   triangle. The other capacities are estimates,
-   whose constant part is for what warps allocate in advance. */
+   triangle; of these a level of large nodes has at most 1.5 references per triangle. The other
+   capacities are estimates, whose constant part is for what warps allocate in advance. The segments
+   of the small-node stage take the place of the parts of large nodes. */
 void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     const uint32_t most = n < ZHOU_MANY ? 2 : 3;
     const uint64_t growth = (uint64_t)ZHOU_GROWTH_MAX >> (doubled < most ? most - doubled : 0);
     const uint64_t maximum = growth * n + n / 64 + 4096;
-    k->part_capacity = at_most_2_31(2 * maximum);
+    k->part_capacity = at_most_2_31(growth == 2 ? 3 * n + n / 64 + 4096 : 2 * maximum);
     k->small_capacity = k->id_capacity = at_most_2_31(maximum);
     k->level_capacity = k->leaf_capacity = at_most_2_31((n / 16 + 16384) << doubled);
     k->task_capacity = at_most_2_31((n / 8 + 16384) << doubled);
     k->root_capacity = at_most_2_31((n / 4 + 16384) << doubled);
     k->raw_capacity = at_most_2_31((n / 2 + 65536) << doubled);
-    take(&k->corners, arena, 3 * n);
+    /* One partly filled segment for each resident warp. */
+    k->segment_capacity = k->node_capacity / ZHOU_SEGMENT + 16384;
+    k->id_segment_capacity = k->reference_capacity / ZHOU_SEGMENT + 16384;
+    cuda_arena shared = *arena;
+    take(&k->segments, &shared, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
+    take(&k->id_segments, &shared, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
+    for (int i = 0; i < 2; ++i) take(&k->parts[i], arena, k->part_capacity);
+    if (arena->used < shared.used) *arena = shared;
     take(&k->small_parts, arena, k->small_capacity);
     for (int i = 0; i < 2; ++i) {
-        take(&k->parts[i], arena, k->part_capacity);
         take(&k->level_nodes[i], arena, k->level_capacity);
         take(&k->tasks[i], arena, k->task_capacity);
         take(&k->merges[i], arena, k->level_capacity);
@@ -160,11 +167,6 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     take(&k->pairs, arena, k->raw_capacity / 2);
     take(&k->ids, arena, k->id_capacity);
     take(&k->leaves, arena, k->leaf_capacity);
-    /* One partly filled segment for each resident warp. */
-    k->segment_capacity = k->node_capacity / ZHOU_SEGMENT + 16384;
-    k->id_segment_capacity = k->reference_capacity / ZHOU_SEGMENT + 16384;
-    take(&k->segments, arena, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
-    take(&k->id_segments, arena, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
     take(&k->node_next, arena, k->segment_capacity);
     take(&k->id_next, arena, k->id_segment_capacity);
     take(&k->count, arena, 1);

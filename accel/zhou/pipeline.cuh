@@ -1,7 +1,7 @@
 /* The pipeline of the CUDA builders: the code that they share and the order of the stages. The
    treatment of nodes is a policy class, the "rule", passed as a template parameter.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware".
-   Idea: initialise (gather each triangle's corners, compute its box and that of all triangles),
+   Idea: initialise (compute each triangle's box and that of all triangles; gather its corners),
    split large nodes, split small nodes, emit the layout. A rule provides its state, a struct that
    begins with build_state, and its stages:
      static void plan(state *, uint64_t n, uint32_t doubled)   capacities for nodes and references
@@ -87,7 +87,8 @@ __device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3
         atomicMin(&box_lo[threadIdx.x], best);
 }
 
-/* Gathers corners, writes a part for each triangle that can be hit, and computes the box of all. */
+/* Gathers corners unless `corners` is NULL, writes a part for each triangle that can be hit, and
+   computes the box of all. */
 template <bool positive_zero>
 __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input, float4 *corners,
                                                        clipped *parts, const set_up_counts to) {
@@ -104,8 +105,9 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input
             for (int i = 0; i < 3; ++i) {
                 const vec3 at = input.positions[index[i]];
                 corner[i] = positive_zero ? vec3_add(at, vec3_all(0)) : at;
-                corners[3 * (uint64_t)id + i] =
-                    make_float4(corner[i].x, corner[i].y, corner[i].z, 0);
+                if (corners)
+                    corners[3 * (uint64_t)id + i] =
+                        make_float4(corner[i].x, corner[i].y, corner[i].z, 0);
             }
             flat = triangle_is_degenerate(corner[0], corner[1], corner[2]);
             valid = !flat;

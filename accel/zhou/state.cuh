@@ -46,7 +46,7 @@ struct build_state {
     tritree_input input;
     sah_costs costs;
     uint32_t max_depth;
-    float4 *corners; /* three per triangle */
+    float4 *corners; /* three per triangle; `zhou` has none */
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_capacity, reference_capacity;

@@ -90,15 +90,16 @@ __device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k,
     }
 }
 
-__device__ __noinline__ clipped zhou_clip_part(const float4 *corners, int axis, float plane,
-                                               bool right, clipped part) {
-    const float4 a = __ldg(corners), b = __ldg(corners + 1), c = __ldg(corners + 2);
+__device__ __noinline__ clipped zhou_clip_part(const vec3 *positions, const uint32_t *triangles,
+                                               int axis, float plane, bool right, clipped part) {
+    const uint32_t *index = triangles + 3 * (uint64_t)__float_as_uint(part.lo.w);
+    const vec3 a = zhou_corner(positions[index[0]]), b = zhou_corner(positions[index[1]]),
+               c = zhou_corner(positions[index[2]]);
     box3 box;
     box.lo = vec3_make(part.lo.x, part.lo.y, part.lo.z);
     box.hi = vec3_make(part.hi.x, part.hi.y, part.hi.z);
     vec3_set_axis(right ? &box.lo : &box.hi, axis, plane);
-    box = zhou_clip(vec3_make(a.x, a.y, a.z), vec3_make(b.x, b.y, b.z), vec3_make(c.x, c.y, c.z),
-                    axis, plane, right, box);
+    box = zhou_clip(a, b, c, axis, plane, right, box);
     part.lo = make_float4(box.lo.x, box.lo.y, box.lo.z, part.lo.w);
     part.hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
     return part;
@@ -167,8 +168,8 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
             if (!(refs.sides[j] >> side & 1)) continue;
             clipped part = refs.ref[j];
             if (refs.sides[j] == 3)
-                part = zhou_clip_part(k.corners + 3 * (uint64_t)__float_as_uint(part.lo.w), axis,
-                                      plane, side != 0, part);
+                part = zhou_clip_part(k.input.positions, k.input.triangles, axis, plane, side != 0,
+                                      part);
             *to++ = part;
             if (s.plan.means) {
                 middles[0] += zhou_middle(box, 0, part.lo.x, part.hi.x);

@@ -166,9 +166,10 @@ typedef struct kd_triangles_info {
     uint64_t bytes;     /* memory held */
     uint64_t hash;      /* XXH3 of the nodes and references */
     char form[16];      /* layout that rays traverse: "wide" on a CPU, "packed" (compressed wide
-                           nodes) on a device; or "nodes", the binary tree itself, if there was no
-                           memory for that layout or nothing to hit; rays on a device then take
-                           two to four times as long */
+                           nodes) on a device, or "indexed", which takes half of the memory, from 8
+                           million triangles on or if memory is short; or "nodes", the binary tree
+                           itself, if there was no memory for that layout or nothing to hit; rays
+                           on a device then take two to four times as long */
 } kd_triangles_info;
 
 /* A node of the tree. The root is node 0; the children of an inner node are `word >> 2` and the

@@ -283,7 +283,9 @@ static kd_status plan_device(render_plan *out, const scene_view *view,
     KD_TRY(plan_device_scene(out, view, options));
     const uint64_t building = out->device_total, builder = builder_bytes(out);
     if (integrator->launch_bytes || integrator_maps(integrator, options))
-        add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
+        add_to(out, true, "tree for rays",
+               compressed_bytes_max(view->mesh.triangle_count,
+                                    view->mesh.triangle_count >= COMPRESSED_MANY));
     KD_TRY(plan_device_work(out, view, options, rank_count));
     photons_of(photons, view, options);
     add(out, "trial of emission", options->photon_map ? 0 : pilot_bytes_max(photons));

@@ -322,10 +322,9 @@ static kd_status check_distributed(const frame *frame) {
 }
 
 static void note_form(render_result *out, const frame *frame, const render_trees *trees) {
-    const bool packed = frame->device_frame && frame->device_frame->tree.compressed;
-    strcpy(out->tree_form, packed                                      ? "packed"
-                           : frame->device_frame || !trees->plain.wide ? "nodes"
-                                                                       : "wide");
+    const char *const on_cpu = trees->plain.wide ? "wide" : "nodes";
+    strcpy(out->tree_form,
+           frame->device_frame ? tritree_cuda_form(&frame->device_frame->tree) : on_cpu);
 }
 
 /* Releases the device as soon as it is no longer needed. */

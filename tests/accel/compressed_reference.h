@@ -229,12 +229,17 @@ static inline void measure_all(maker *m) {
 
 static inline void fill_leaf(const maker *m, const compressed_item *item, uint32_t triangles,
                              uint8_t *at) {
-    const compressed_leaf leaf = compressed_leaf_make(item, triangles);
+    const compressed_leaf leaf = compressed_leaf_make(item);
     memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
     for (uint32_t i = 0; i < triangles; ++i) {
-        const compressed_triangle row =
-            compressed_triangle_make(&m->from.tree, leaf_id(&m->from, item, i), i + 1 == triangles);
-        memcpy(at + sizeof row * i, &row, sizeof row);
+        const uint32_t id = leaf_id(&m->from, item, i);
+        const bool last = i + 1 == triangles;
+        const uint32_t entry = id | (last ? COMPRESSED_LAST : 0);
+        const compressed_triangle row = compressed_triangle_make(&m->from.tree, id, last);
+        if (m->from.indexed)
+            memcpy(at - sizeof leaf.list + sizeof entry * i, &entry, sizeof entry);
+        else
+            memcpy(at + sizeof row * i, &row, sizeof row);
     }
 }
 
@@ -307,13 +312,15 @@ static inline kd_status make_levels(maker *m) {
     return KD_OK;
 }
 
-static inline kd_status compressed_copy_open(compressed_copy *out, const tritree_view *view) {
+static inline kd_status compressed_copy_open(compressed_copy *out, const tritree_view *view,
+                                             bool indexed) {
     maker m;
     memset(&m, 0, sizeof m);
     memset(out, 0, sizeof *out);
     m.out = out;
     if (view->reference_count == 0) return KD_OK;
     m.tree = *view;
+    m.from.indexed = indexed;
     kd_status status = make_finer(&m);
     if (status == KD_OK) {
         measure_all(&m);

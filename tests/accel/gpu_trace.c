@@ -79,19 +79,20 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
 
 /* The hits do not depend on the slabs in which the compressed form was made, nor on its leaves. */
 static void all_forms_agree(const tritree_cuda *tree, answers *a, const char *set, uint32_t count) {
-    for (int coarse = 0; coarse < 2; ++coarse) {
+    for (int indexed = 0; indexed < 2; ++indexed) {
         tritree_cuda other = *tree;
         void *units = NULL;
         uint64_t bytes = 0;
         assert_int_equal(compressed_device_open(&units, &bytes, &tree->view,
-                                                coarse ? 0 : tree->view.node_count / 8 + 1,
-                                                coarse != 0, NULL),
+                                                indexed ? 0 : tree->view.node_count / 8 + 1,
+                                                indexed != 0, NULL),
                          KD_OK);
         assert_int_equal(units == NULL, tree->compressed == NULL);
-        if (coarse) assert_true(bytes <= tree->compressed_bytes);
+        if (indexed) assert_true(bytes <= tree->compressed_bytes);
         other.view.compressed = units;
+        other.view.indexed = indexed != 0;
         cast(&other, a, TRACE_PERSISTENT, 0);
-        same_bits(a, coarse ? "coarse" : "in slabs", set, count);
+        same_bits(a, indexed ? "indexed" : "in slabs", set, count);
         device_memory_free(units);
     }
 }

@@ -4,6 +4,7 @@
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "scenes/formats/mesh_formats.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
@@ -76,6 +77,8 @@ static void test_small_budget_reports_bytes_needed(void **state) {
     tritree_built built, again;
     assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, builder),
                      KD_OK);
+    assert_int_equal(device_memory_reserve(&memory.scratch, memory.build.scratch_bytes), KD_OK);
+    memory.build.scratch = memory.scratch;
     for (int which = 0; which < 2; ++which) {
         const uint32_t kept[2] = {memory.build.node_capacity, memory.build.reference_capacity};
         if (which)

@@ -184,10 +184,12 @@ static void expect_compressed(const mesh *shape) {
     compressed_copy compressed;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    assert_int_equal(compressed_copy_open(&compressed, &view), KD_OK);
-    expect_planned("packed", compressed.unit_count * COMPRESSED_UNIT,
-                   compressed_bytes_max(input.triangle_count), 3);
-    compressed_copy_close(&compressed);
+    for (int indexed = 0; indexed < 2; ++indexed) {
+        assert_int_equal(compressed_copy_open(&compressed, &view, indexed != 0), KD_OK);
+        expect_planned(indexed ? "indexed" : "packed", compressed.unit_count * COMPRESSED_UNIT,
+                       compressed_bytes_max(input.triangle_count, indexed != 0), 3);
+        compressed_copy_close(&compressed);
+    }
     tritree_close(&tree);
 }
 
