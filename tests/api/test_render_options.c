@@ -95,7 +95,7 @@ static void test_values_out_of_range_are_rejected(void **state) {
         kd_render_options_default(&options);
         before = options;
         const char *wrong = row->kind == OPTION_TEXT ? NULL : "nonsense nobody would allow";
-        /* names of devices and backgrounds are checked when they are used */
+        /* checked when they are used */
         if (strcmp(row->name, "device") == 0 || strcmp(row->name, "background") == 0 || !wrong)
             continue;
         assert_int_equal(kd_render_options_set(&options, row->name, wrong), KD_ERROR_USAGE);
