@@ -86,16 +86,14 @@ def latencies(port, token):
     camera = state["camera"]
     for i in range(CHANGES):
         eye = [value + 0.01 * (i + 1) for value in camera["eye"]]
-        before, start = state, time.monotonic()
+        time.sleep(PAUSE)
+        before, start = client.state(), time.monotonic()
         client.ask("/api/camera", {"eye": eye})
         while not (state["generation"] > before["generation"] and state["picture"] > before["picture"]):
             state = next(events)
         content = client.ask("/api/picture")
         found.append(time.monotonic() - start)
         size = struct.unpack_from("<2I", content)
-        end = time.monotonic() + PAUSE
-        while time.monotonic() < end:
-            state = next(events)
     client.ask("/api/camera", {"eye": camera["eye"]})
     return found, size
 
@@ -162,14 +160,18 @@ def main():
         print(f"{' '.join(sys.argv[2:])}: {state['width']} x {state['height']}", flush=True)
         for name, at in (("directly", port), ("through a forwarded port", forward(port))):
             found, size = latencies(at, token)
-            print(f"on {client.state()['device']}, first picture of {size[0]} x {size[1]} after a change of the camera, {name}: median {statistics.median(found):.3f} s, "
+            print(f"first picture of {size[0]} x {size[1]} after a change of the camera, {name}: median {statistics.median(found):.3f} s, "
                   f"largest of {len(found)} {max(found):.3f} s", flush=True)
         used = [memory(program.pid)]
         for _ in range(ROUNDS):
             viewers_round(port, viewer.split("=")[-1])
             used.append(memory(program.pid))
         print(f"memory [MiB] before and after rounds of {VIEWERS} viewers: " + ", ".join(f"{value:.1f}" for value in used), flush=True)
-        if shutil.which(NAME) and client.state()["photon_maps"]:
+        while shutil.which(NAME) and state["integrator"] in ("photon", "sppm", "vcm") and not state["photon_maps"]:
+            time.sleep(0.2)
+            state = client.state()
+        if shutil.which(NAME) and state["photon_maps"]:
+            print(f"on {state['device']}: " + ", ".join(f"{one['count']} in {one['name']}" for one in state["photon_maps"]))
             frame_rates(owner)
     finally:
         program.terminate()

@@ -23,6 +23,7 @@ enum {
 };
 enum { LIGHT_PATHS_DEFAULT = 100, LIGHT_PATHS_LIMIT = 2000 };
 #define EVENT_INTERVAL 0.1
+#define FIRST_INTERVAL 0.02 /* after the state of a new picture, whose first pixels come soon */
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -267,8 +268,9 @@ typedef struct event_stream {
     live_session *of;
     bool owner, began;
     uint64_t version; /* that was sent */
-    double next;      /* timing_now() before which nothing is sent */
-    char *text;       /* being sent, from malloc */
+    uint32_t generation;
+    double next; /* timing_now() before which nothing is sent */
+    char *text;  /* being sent, from malloc */
     size_t count, sent;
 } event_stream;
 
@@ -308,18 +310,21 @@ static char *copied(const char *text) {
 static char *next_event(event_stream *stream) {
     live_session *of = stream->of;
     const double heartbeat = timing_now() + HEARTBEAT_SECONDS;
+    bool anew;
     for (;;) {
         const double now = timing_now();
         const bool changed = !stream->began || of->version != stream->version;
+        anew = of->state.generation != stream->generation;
         if (of->closing && !changed) return NULL;
-        if (changed && (of->closing || now >= stream->next)) break;
+        if (changed && (of->closing || anew || now >= stream->next)) break;
         if (now >= heartbeat) return copied(":\n\n");
         const struct timespec end = live_time_after(changed ? stream->next - now : heartbeat - now);
         pthread_cond_timedwait(&of->changed, &of->lock, &end);
     }
     stream->began = true;
     stream->version = of->version;
-    stream->next = timing_now() + EVENT_INTERVAL;
+    stream->generation = of->state.generation;
+    stream->next = timing_now() + (anew ? FIRST_INTERVAL : EVENT_INTERVAL);
     char *state = live_state_print(of, stream->owner);
     const size_t bytes = state ? strlen(state) + 32 : 0;
     char *text = state ? (char *)malloc(bytes) : NULL;

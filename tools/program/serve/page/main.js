@@ -171,7 +171,7 @@ class App {
     const { state } = live;
     if (!state) return;
     for (const control of document.querySelectorAll("[data-owner]")) control.disabled = !live.owner;
-    for (const id of ["pause", "restart", "save"]) document.getElementById(id).hidden = !state.owner;
+    for (const id of ["pause", "restart", "save", "region"]) document.getElementById(id).hidden = !state.owner;
     const tool = document.getElementById("tool"); /* a viewer moves the picture, and in 3-D the own camera */
     tool.disabled = !state.owner && this.mode !== "space";
     tool.value = tool.disabled ? "picture" : this.navigation.tool;
