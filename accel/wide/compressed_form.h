@@ -9,10 +9,10 @@
    The node also stores the front-to-back order of its children for each combination of the signs of
    x and y; for negative z the order is reversed, so no traversal sorts.
    Memory: an array of 32-byte units. A node takes four units and is aligned to four; a leaf of n
-   triangles takes one unit and 48 n bytes, or, if leaves are indexed, 24 and 4 n bytes, for it then
+   triangles takes one unit and 48 n bytes, or, if leaves are indexed, 16 and 4 n bytes, for it then
    only lists the triangles, whose corners rays read from `rows` of the tree (layout.h). The root is
    at unit 0. The children of a node are contiguous: first the inner nodes, then the leaves, both in
-   lane order. About 340 to 400 bytes per triangle, indexed 175. */
+   lane order. About 340 to 400 bytes per triangle, indexed 135. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #define KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #include "accel/tree/layout.h"
@@ -53,14 +53,41 @@ typedef struct compressed_node {
                   negative z reads the row of the opposite signs of x and y backwards */
 } compressed_node;
 
-/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. The
-   list of an indexed leaf begins in the header and continues at P. */
+/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. */
 typedef struct compressed_leaf {
     /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
        a hit in this leaf need not be the nearest */
     float lo[3], hi[3];
-    uint32_t list[2]; /* indexed: the first two triangles; bit 31 marks the last one; else 0 */
+    uint32_t padding[2];
 } compressed_leaf;
+
+/* Header of an indexed leaf: the planes of its cell, rounded inwards to the grid of the tree. */
+typedef struct compressed_indexed_leaf {
+    /* per axis: the low plane, and from bit 21 on the low 11 bits of the high one; the other 10
+       bits of each high plane, and COMPRESSED_LAST if a hit in this leaf need not be the nearest */
+    uint32_t planes[4];
+    uint32_t list[4]; /* the first triangles, the others follow at P; bit 31 marks the last one */
+} compressed_indexed_leaf;
+
+enum { COMPRESSED_PLANE_MAX = (1 << 21) - 1 };
+
+/* The grid of indexed leaves' cells; somewhat larger than the tree's box, so that a side without a
+   plane lies behind all triangles. */
+typedef struct compressed_grid {
+    vec3 origin;
+    float step;
+} compressed_grid;
+
+KD_FN compressed_grid compressed_grid_make(box3 box) {
+    const float side = vec3_largest(box3_size(box));
+    compressed_grid grid;
+    grid.origin = vec3_sub(box.lo, vec3_all(side * 0x1p-6f));
+    grid.step = side * (1.03125f / (float)COMPRESSED_PLANE_MAX);
+    return grid;
+}
+KD_FN float compressed_plane_at(compressed_grid grid, int axis, uint32_t plane) {
+    return fmaf((float)plane, grid.step, vec3_axis(grid.origin, axis));
+}
 
 /* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of
    the id marks the last triangle of a leaf. */
@@ -75,7 +102,7 @@ typedef struct compressed_triangle {
 
 /* Returns the units that a leaf of `triangles` triangles takes, its header included. */
 KD_FN uint32_t compressed_leaf_units(uint32_t triangles, bool indexed) {
-    return indexed ? 1 + (triangles + 5) / 8 : 1 + (3 * triangles + 1) / 2;
+    return indexed ? 1 + (triangles + 3) / 8 : 1 + (3 * triangles + 1) / 2;
 }
 
 /* Returns `base` of a node with `inner` children that are nodes, whose block begins at `unit`. */
@@ -104,7 +131,7 @@ enum { COMPRESSED_MANY = 8000000 };
    before its tree is built: the leaves' units and four per node. Leaves of the compressed form are
    split further than those of the tree (compressed_measure.h). */
 KD_FN uint64_t compressed_bytes_max(uint64_t triangles, bool indexed) {
-    enum { A_TRIANGLE = 410, A_TRIANGLE_INDEXED = 190, SMALL = 1 << 12 };
+    enum { A_TRIANGLE = 410, A_TRIANGLE_INDEXED = 160, SMALL = 1 << 12 };
     return triangles * (indexed ? A_TRIANGLE_INDEXED : A_TRIANGLE) + SMALL;
 }
 
@@ -120,11 +147,11 @@ enum {
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
-   no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, fewer if
-   memory is short) is converted in slabs; `indexed`: leaves list their triangles, which takes some
-   third of the memory. The hits depend on neither. Scratch
-   (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once, several
-   times for each slab, and again for each retry with more memory. */
+   no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, or an eighth
+   of the tree if leaves are indexed; fewer if memory is short) is converted in slabs; `indexed`:
+   leaves list their triangles, which takes a third of the memory. The hits depend on neither.
+   Scratch (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once,
+   several times for each slab, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open, (void **units, uint64_t *bytes, const tritree_view *tree,
                                         uint32_t slab_nodes, bool indexed, void *stream));
 

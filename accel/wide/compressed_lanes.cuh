@@ -4,6 +4,7 @@
    each from compute capability 9.0 on) combine the three axes. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_LANES_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_LANES_CUH
+#include "accel/wide/compressed_form.h"
 #include <cuda_fp16.h>
 #include <stdint.h>
 
@@ -112,6 +113,27 @@ COMPRESSED_FN float compressed_quotient_rounded(float x, float y, float inverse_
     const float q = x * inverse_of_y, r = fmaf(fmaf(-y, q, x), inverse_of_y, q);
     return fmaf(fmaf(-y, r, x), inverse_of_y, r);
 #endif
+}
+
+/* Return the planes through which a ray of these inverse directions leaves the cell of a leaf, an
+   indexed one and one with corners. The ray has passed them if a hit need not be the nearest. */
+COMPRESSED_FN vec3 compressed_far_planes(const compressed_grid &grid, const uint4 *leaf, float vx,
+                                         float vy, float vz) {
+    const uint4 header = __ldg(leaf - 2);
+    const uint32_t low = COMPRESSED_PLANE_MAX, high = 1023;
+    if (header.w & COMPRESSED_LAST)
+        return vec3_make(copysignf(INFINITY, -vx), copysignf(INFINITY, -vy),
+                         copysignf(INFINITY, -vz));
+    const uint32_t x = header.x >> 21 | (header.w & high) << 11,
+                   y = header.y >> 21 | (header.w >> 10 & high) << 11,
+                   z = header.z >> 21 | (header.w >> 20 & high) << 11;
+    return vec3_make(compressed_plane_at(grid, 0, vx < 0 ? header.x & low : x),
+                     compressed_plane_at(grid, 1, vy < 0 ? header.y & low : y),
+                     compressed_plane_at(grid, 2, vz < 0 ? header.z & low : z));
+}
+COMPRESSED_FN vec3 compressed_far_sides(const uint4 *leaf, float vx, float vy, float vz) {
+    const float4 a = __ldg((const float4 *)leaf - 2), b = __ldg((const float4 *)leaf - 1);
+    return vec3_make(vx < 0 ? a.x : a.w, vy < 0 ? a.y : b.x, vz < 0 ? a.z : b.y);
 }
 
 #endif

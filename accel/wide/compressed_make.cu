@@ -401,6 +401,13 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
     return KD_OK;
 }
 
+/* Returns the nodes of a slab if the caller does not choose: for indexed leaves, where memory
+   counts, so few that the scratch takes less than the builder did before. */
+uint32_t slab_nodes_of(const tritree_view *tree, bool indexed) {
+    const uint32_t eighth = max(tree->node_count / 8, (uint32_t)COMPRESSED_SLAB_NODES_MIN);
+    return indexed ? min(eighth, (uint32_t)COMPRESSED_SLAB_NODES) : (uint32_t)COMPRESSED_SLAB_NODES;
+}
+
 } // namespace
 
 kd_status compressed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
@@ -408,7 +415,7 @@ kd_status compressed_device_open(void **units, uint64_t *bytes, const tritree_vi
     *units = NULL;
     *bytes = 0;
     if (tree->reference_count == 0) return KD_OK;
-    uint32_t maximum = slab_nodes ? slab_nodes : (uint32_t)COMPRESSED_SLAB_NODES;
+    uint32_t maximum = slab_nodes ? slab_nodes : slab_nodes_of(tree, indexed);
     for (bool predict = true;; predict = false) {
         const kd_status status =
             convert_within(units, bytes, tree, maximum, indexed, predict, (cudaStream_t)stream);

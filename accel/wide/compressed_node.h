@@ -129,7 +129,41 @@ KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item) {
         leaf.lo[axis] = item->count ? INFINITY : vec3_axis(item->cell.lo, axis);
         leaf.hi[axis] = item->count ? -INFINITY : vec3_axis(item->cell.hi, axis);
     }
-    leaf.list[0] = leaf.list[1] = 0;
+    leaf.padding[0] = leaf.padding[1] = 0;
+    return leaf;
+}
+
+/* Finds the plane of the grid at or next to x on the inner side; returns false if there is none. */
+KD_FN bool compressed_plane_inside(compressed_grid grid, int axis, bool high, float x,
+                                   uint32_t *plane) {
+    const float at = (x - vec3_axis(grid.origin, axis)) / grid.step;
+    const float limit = (float)COMPRESSED_PLANE_MAX;
+    *plane = (uint32_t)float_max(0, float_min(limit, high ? floorf(at) : ceilf(at)));
+    for (int turn = 0; turn < 4; ++turn) { /* the quotient is rounded */
+        const float y = compressed_plane_at(grid, axis, *plane);
+        if (high ? y <= x : y >= x) return true;
+        if (*plane == (high ? 0 : (uint32_t)COMPRESSED_PLANE_MAX)) return false;
+        *plane += high ? UINT32_MAX : 1;
+    }
+    return false;
+}
+
+KD_FN compressed_indexed_leaf compressed_indexed_leaf_make(const compressed_source *source,
+                                                           const compressed_item *item) {
+    const compressed_grid grid = compressed_grid_make(source->tree.box);
+    compressed_indexed_leaf leaf;
+    uint32_t above = 0;
+    bool open = item->count || !(grid.step > 0 && grid.step <= FLT_MAX);
+    for (int axis = 0; axis < 3; ++axis) {
+        uint32_t low = 0, high = COMPRESSED_PLANE_MAX;
+        const float lo = vec3_axis(item->cell.lo, axis), hi = vec3_axis(item->cell.hi, axis);
+        if (!open && lo > -INFINITY) open = !compressed_plane_inside(grid, axis, false, lo, &low);
+        if (!open && hi < INFINITY) open = !compressed_plane_inside(grid, axis, true, hi, &high);
+        leaf.planes[axis] = low | high << 21;
+        above |= high >> 11 << (10 * axis);
+    }
+    leaf.planes[3] = above | (open ? COMPRESSED_LAST : 0);
+    for (int i = 0; i < 4; ++i) leaf.list[i] = 0;
     return leaf;
 }
 

@@ -268,16 +268,16 @@ __device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_s
    unit. */
 __device__ __forceinline__ void compressed_write_child(const compressed_source &source,
                                                        const compressed_child &c, uint4 *at) {
-    const compressed_leaf leaf = compressed_leaf_make(&c.item);
-    uint2 *const list = (uint2 *)at - 1;
-    at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),
-                        __float_as_uint(leaf.lo[2]), __float_as_uint(leaf.hi[0]));
-    list[-1] = make_uint2(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]));
     if (source.indexed) {
-        for (uint32_t k = c.triangles; (k + 6) % 8; ++k) ((uint32_t *)list)[k] = 0;
+        const compressed_indexed_leaf leaf = compressed_indexed_leaf_make(&source, &c.item);
+        at[-2] = make_uint4(leaf.planes[0], leaf.planes[1], leaf.planes[2], leaf.planes[3]);
+        for (uint32_t k = c.triangles; (k + 4) % 8; ++k) ((uint32_t *)(at - 1))[k] = 0;
         return;
     }
-    *list = make_uint2(leaf.list[0], leaf.list[1]);
+    const compressed_leaf leaf = compressed_leaf_make(&c.item);
+    at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),
+                        __float_as_uint(leaf.lo[2]), __float_as_uint(leaf.hi[0]));
+    at[-1] = make_uint4(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]), 0, 0);
     if (c.triangles % 2) at[3 * c.triangles] = make_uint4(0, 0, 0, 0);
 }
 
@@ -287,7 +287,7 @@ compressed_write_triangle(const compressed_maker &m, const compressed_leaves &le
     const bool last = i + 1 == leaves.count[leaf];
     uint4 *const at = (uint4 *)m.units + 2 * (uint64_t)leaves.units[leaf], *const to = at + 3 * i;
     if (m.source.indexed) {
-        ((uint32_t *)at - 2)[i] = id | (last ? COMPRESSED_LAST : 0);
+        ((uint32_t *)at - 4)[i] = id | (last ? COMPRESSED_LAST : 0);
         return;
     }
     const compressed_triangle row = compressed_triangle_make(&m.source.tree, id, last);

@@ -80,6 +80,7 @@ typedef struct compressed_scene {
     box3 box;
     bool empty; /* no triangle can be hit */
     bool indexed;
+    compressed_grid grid; /* of indexed leaves */
     uint32_t step; /* from one triangle of a leaf to the next: rows, or entries of the list */
 } compressed_scene;
 
@@ -91,6 +92,7 @@ compressed_scene_of(const tritree_view &tree) {
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
     scene.indexed = tree.indexed;
+    scene.grid = compressed_grid_make(tree.box);
     scene.step = tree.indexed ? 1 : 3;
     return scene;
 }
@@ -192,8 +194,7 @@ template <bool any, bool bounded> struct compressed_ray {
         turn = vz < 0 ? 0x7531 : 0x0246;
     }
 
-    /* Limits of the cells to visit: the nearest hit and tmin, widened by 5 slacks, in scene
-       units. */
+    /* Limits of the cells to visit: nearest hit and tmin, widened by 5 slacks, in scene units. */
     __device__ __forceinline__ float limit() const { return fmaf(nearest, largest, slack * 5); }
     __device__ __forceinline__ float begin_length() const {
         return fmaf(tmin, largest, slack * -5);
@@ -383,12 +384,14 @@ template <bool any, bool bounded> struct compressed_ray {
     }
 
     /* Returns where the ray leaves the leaf's cell, less the slack. */
-    __device__ __forceinline__ float leaf_exit(const float4 *leaf) const {
-        const float4 a = __ldg(leaf - 2), b = __ldg(leaf - 1);
-        const float x = ((vx < 0 ? a.x : a.w) - ox) * vx, y = ((vy < 0 ? a.y : b.x) - oy) * vy,
-                    z = ((vz < 0 ? a.z : b.y) - oz) * vz;
-        return compressed_min3(fmaf(-slack, fabsf(vx), x), fmaf(-slack, fabsf(vy), y),
-                               fmaf(-slack, fabsf(vz), z));
+    __device__ __forceinline__ float leaf_exit(const compressed_scene &scene,
+                                               uint32_t first) const {
+        const uint4 *leaf = scene.units + first;
+        const vec3 far = scene.indexed ? compressed_far_planes(scene.grid, leaf, vx, vy, vz)
+                                       : compressed_far_sides(leaf, vx, vy, vz);
+        return compressed_min3(fmaf(-slack, fabsf(vx), (far.x - ox) * vx),
+                               fmaf(-slack, fabsf(vy), (far.y - oy) * vy),
+                               fmaf(-slack, fabsf(vz), (far.z - oz) * vz));
     }
 
     __device__ __forceinline__ compressed_sight sight_of(const float4 *corners) const {
@@ -412,10 +415,8 @@ template <bool any, bool bounded> struct compressed_ray {
                                           uint32_t row, uint32_t id) const {
         const uint32_t count = stack.uncertain[0];
 #pragma unroll 1
-        for (uint32_t k = 1; k <= count; ++k) {
-            if (compressed_id_at(scene, stack.uncertain[k]) == id)
-                return true; /* deferred before, in another leaf */
-        }
+        for (uint32_t k = 1; k <= count; ++k) /* deferred before, in another leaf? */
+            if (compressed_id_at(scene, stack.uncertain[k]) == id) return true;
         if (count == COMPRESSED_UNCERTAIN) return false;
         stack.uncertain[count + 1] = row;
         stack.uncertain[0] = count + 1;
@@ -463,7 +464,7 @@ template <bool any, bool bounded> struct compressed_ray {
             compressed_seen seen;
             uint32_t row = first + i;
             if (scene.indexed) {
-                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 2));
+                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
                 row = 3 * (word & ~COMPRESSED_LAST);
             }
             const float4 z = __ldg(sight.z + row);
@@ -492,7 +493,7 @@ template <bool any, bool bounded> struct compressed_ray {
             }
         } while (!(word & COMPRESSED_LAST));
         if (any || (bounded ? !found : nearest == INFINITY)) return false;
-        return fmaf(nearest, largest, slack * 4) < leaf_exit((const float4 *)(scene.units + first));
+        return fmaf(nearest, largest, slack * 4) < leaf_exit(scene, first);
     }
 };
 

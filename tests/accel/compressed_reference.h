@@ -230,14 +230,15 @@ static inline void measure_all(maker *m) {
 static inline void fill_leaf(const maker *m, const compressed_item *item, uint32_t triangles,
                              uint8_t *at) {
     const compressed_leaf leaf = compressed_leaf_make(item);
-    memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
+    const compressed_indexed_leaf indexed = compressed_indexed_leaf_make(&m->from, item);
+    memcpy(at - COMPRESSED_UNIT, m->from.indexed ? (const void *)&indexed : &leaf, COMPRESSED_UNIT);
     for (uint32_t i = 0; i < triangles; ++i) {
         const uint32_t id = leaf_id(&m->from, item, i);
         const bool last = i + 1 == triangles;
         const uint32_t entry = id | (last ? COMPRESSED_LAST : 0);
         const compressed_triangle row = compressed_triangle_make(&m->from.tree, id, last);
         if (m->from.indexed)
-            memcpy(at - sizeof leaf.list + sizeof entry * i, &entry, sizeof entry);
+            memcpy(at - sizeof indexed.list + sizeof entry * i, &entry, sizeof entry);
         else
             memcpy(at + sizeof row * i, &row, sizeof row);
     }
