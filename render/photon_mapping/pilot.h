@@ -15,7 +15,7 @@ enum {
     PILOT_SAMPLES = 1 << 12, /* camera paths */
     PILOT_YIELD = 2,     /* a list is sparse if fewer than one path in this many leaves a photon */
     PATHS_MIN = 1 << 16, /* no limit of a sparse list is lower */
-    LOOKUP_COST = 24 /* cost of a lookup; that of a ray is 1 */
+    LOOKUP_COST = 24     /* cost of a lookup; that of a ray is 1 */
 };
 /* Limit of what sparse lists cost together, relative to the camera paths of a pass or batch. */
 #define PILOT_EMISSION 0.9

@@ -241,20 +241,22 @@ static void test_automatic_builder_falls_back(void **state) {
     assert_string_equal(builds.names[0], "cpu");
 }
 
-/* A large mesh is built by `binned` only in half of the free memory. */
-static void test_large_meshes_take_half(void **state) {
+/* From 8 million triangles on, `binned` would have to fit into an eighth of the free memory. */
+static void test_large_meshes_take_an_eighth(void **state) {
     (void)state;
     const uint64_t gigabyte = (uint64_t)1 << 30;
     uint64_t available = 0;
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
     if (available < 90 * gigabyte) skip();
     static const struct {
-        const char *limit, *builder;
-    } cases[] = {{"60G", "zhou"}, {"90G", "binned"}};
+        uint64_t triangles;
+        const char *builder;
+    } cases[] = {{7900000, "binned"}, {9000000, "zhou"}};
+    assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", "90G", 1), 0);
     for (int i = 0; i < 2; ++i) {
         attempts builds = {.answers = {KD_OK}};
-        assert_int_equal(setenv("KANDELA_DEVICE_MEMORY", cases[i].limit, 1), 0);
-        assert_int_equal(tritree_build_by_turns("auto", 4500000, 9000000, note_attempt, &builds),
+        assert_int_equal(tritree_build_by_turns("auto", cases[i].triangles / 2, cases[i].triangles,
+                                                note_attempt, &builds),
                          KD_OK);
         assert_string_equal(builds.names[0], cases[i].builder);
     }
@@ -270,6 +272,6 @@ int main(void) {
                                        cmocka_unit_test(test_insufficient_memory_is_rejected),
                                        cmocka_unit_test(test_capacity_grows),
                                        cmocka_unit_test(test_automatic_builder_falls_back),
-                                       cmocka_unit_test(test_large_meshes_take_half)};
+                                       cmocka_unit_test(test_large_meshes_take_an_eighth)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
