@@ -47,7 +47,9 @@ kd_status render_look_go_inside(render_look *look, const render_trees *trees, sc
     const interior_kind kind = interior_kind_of(&interior, up);
     if (kind == INTERIOR_NONE || (kind == INTERIOR_DARK && !look_may_change(&look->shown)))
         return KD_OK;
+    const float fov_degrees = frame->view.fov_degrees;
     frame->view = room_camera(&interior, up, (float)options->width / (float)options->height);
+    if (scene_has_fov(scene)) frame->view.fov_degrees = fov_degrees;
     frame->view_end = frame->view;
     log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     if (up.z != usual.z) scene_log_up(up);

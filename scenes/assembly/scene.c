@@ -422,9 +422,14 @@ void scene_set_cameras(scene *scene, const camera *begin, const camera *end) {
     scene->view_end = *end;
 }
 
-void scene_set_default_camera(scene *scene, const camera *view) {
+void scene_set_default_camera(scene *scene, const camera *view, bool has_fov) {
     scene->view = scene->view_end = *view;
     scene->view_is_default = true;
+    scene->has_fov |= has_fov;
+}
+
+bool scene_has_fov(const scene *scene) {
+    return scene->has_fov;
 }
 
 bool scene_moves(const scene *scene) {

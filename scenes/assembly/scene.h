@@ -65,8 +65,9 @@ bool scene_camera_moves(const scene *scene);
 kd_status scene_cameras_at(const scene *scene, const kd_render_options *options, const char *name,
                            camera ends[2]);
 void scene_set_cameras(scene *scene, const camera *begin, const camera *end);
-/* Replaces the camera by one that is the default. */
-void scene_set_default_camera(scene *scene, const camera *view);
+/* Replaces the camera by one that is the default; `has_fov`: its field of view was chosen. */
+void scene_set_default_camera(scene *scene, const camera *view, bool has_fov);
+bool scene_has_fov(const scene *scene); /* the field of view was chosen */
 /* Returns true if something other than the camera has keyframes, so that each frame needs a scene
    of its own. */
 bool scene_moves(const scene *scene);

@@ -124,7 +124,7 @@ expect_says err "z is taken for up"
 expect_exit 0 "${render[@]}" field.obj --up 0,1,0 -o plain.pfm
 expect_exit 0 cmp b.pfm plain.pfm
 
-# A room is seen from inside, too, where --up says what its form says or contradicts it.
+# A room is seen from inside, too, where --up says what its form says or contradicts it, or with --fov.
 python3 - <<'END'
 boxes = [((0, 0, 0), (4, 5, 2.6)), ((1.5, 1.5, 0), (2.7, 2.5, 0.7)), ((3.3, 0.5, 0), (3.9, 1.7, 1.9)), ((0.1, 2.9, 0), (1.1, 4.9, 0.5))]
 with open("room.obj", "w") as file:
@@ -134,10 +134,12 @@ with open("room.obj", "w") as file:
         for face in ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)):
             file.write("f %d %d %d %d\n" % tuple(8 * k + i + 1 for i in (face if k else face[::-1])))
 END
-for up in '' --up=0,0,1 --up=0,1,0; do
-    expect_exit 0 "$program" render room.obj --device cpu --threads 2 --resolution 40x30 --spp 1 ${up:+"$up"} -o b.pfm
+for option in --up=0,0,1 --up=0,1,0 --fov=20 ''; do
+    cp b.pfm plain.pfm
+    expect_exit 0 "$program" render room.obj --device cpu --threads 2 --resolution 40x30 --spp 1 ${option:+"$option"} -o b.pfm
     expect_says err "the scene is an interior"
 done
+expect_exit 1 cmp -s b.pfm plain.pfm
 
 # Instances, as they are and copied.
 for how in keep copy; do expect_exit 0 "${render[@]}" many.gltf --placements $how -o $how.pfm; done

@@ -97,7 +97,7 @@ def ticks(low, high):
     """Returns at least three numbers of a logarithmic axis: powers of ten, or else these times round factors; on a short axis, multiples
     of a step."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for factors in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+    for factors in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         made = [factor * 10.0**decade for decade in decades for factor in factors]
         made = [tick for tick in made if low <= tick <= high]
         if len(made) >= 3:

@@ -275,27 +275,28 @@ void camera_values_apply(camera *view, const camera_values *before, const camera
 
 kd_status render_values_fit(const render_values *values, const option_line *line, scene *scene,
                             camera *view) {
-    static const char *const changes[] = {"fov", "orthographic", "lens-radius", "focus"};
+    static const char *const changes[] = {"orthographic", "lens-radius", "focus"};
     const float aspect = (float)values->render.width / (float)values->render.height;
     const bool own = option_line_has(line, "eye") || option_line_has(line, "look-at") ||
                      values->camera_name || !scene_camera_is_default(scene);
     const bool fits = !own && look_fits_camera(scene, &values->render);
-    const bool turned = option_line_has(line, "up");
+    const bool turned = option_line_has(line, "up"), has_fov = option_line_has(line, "fov");
     bool changed = values->turntable || values->side;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; ++i)
         changed |= option_line_has(line, changes[i]);
     render_values given = {.view = camera_values_of(view, scene_origin(scene))};
     KD_TRY(option_line_apply(line, &given));
     if (turned && !vec3_is_zero(given.view.up)) scene_set_up(scene, given.view.up);
-    if (fits && (changed || turned)) look_camera(view, scene, aspect);
-    if (option_line_has(line, "fov")) view->fov_degrees = given.view.fov_degrees;
+    if (fits && (changed || turned || has_fov)) look_camera(view, scene, aspect);
+    if (has_fov) view->fov_degrees = given.view.fov_degrees;
     if (turned) view->up = given.view.up;
     if (values->side)
         scene_view_from(scene, values->side, aspect, view);
-    else if (fits && (changed || turned))
+    else if (fits && (changed || turned || has_fov))
         scene_three_quarters(scene, aspect, view);
-    const bool usual = turned && vec3_is_zero(vec3_sub(view->up, scene_up(scene)));
-    if (fits && usual && !changed) scene_set_default_camera(scene, view); /* which enters rooms */
+    const bool usual = vec3_is_zero(vec3_sub(view->up, scene_up(scene)));
+    if (fits && usual && !changed && (turned || has_fov)) /* it enters rooms */
+        scene_set_default_camera(scene, view, has_fov);
     return KD_OK;
 }
 
