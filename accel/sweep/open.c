@@ -129,6 +129,7 @@ static kd_status push_block(rows_stack *stack, uint64_t capacity) {
     /* Rows at the same offset within a page would compete for the same cache sets. */
     block->stride = (capacity + PAGE - 1) / PAGE * PAGE + APART;
     KD_TRY_GOTO(KD_RESERVE(block->numbers, ROWS * block->stride));
+    large_pages_prefer(block->numbers, ROWS * block->stride * sizeof *block->numbers);
     block->below = stack->block;
     stack->block = block;
     stack->top = 0;

@@ -109,7 +109,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
         const float8 minimum =
             costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * expected;
         const float8 bound = float8_select(empty, nothing, minimum);
-        memcpy(bins->bound + b, &bound, sizeof bound);
+        float8_store(bins->bound + b, bound);
     }
     for (uint32_t b = bins->count; b % LANES; ++b) bins->bound[b] = INFINITY;
 }
@@ -274,13 +274,11 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     few_ends few;
     collect_few(&few, bins, line, first, beyond);
     const float8 never = float8_all(INFINITY);
-    for (uint32_t k = 0; k < few.ends; k += LANES) { /* appends the ends to the starts */
-        const float8 end = float8_load(few.end + k);
-        memcpy(few.begin + few.begins + k, &end, sizeof end);
-    }
+    for (uint32_t k = 0; k < few.ends; k += LANES) /* appends the ends to the starts */
+        float8_store(few.begin + few.begins + k, float8_load(few.end + k));
     const uint32_t planes = few.begins + few.ends;
-    memcpy(few.begin + planes, &never, sizeof never);
-    memcpy(few.begin + planes + LANES, &never, sizeof never);
+    float8_store(few.begin + planes, never);
+    float8_store(few.begin + planes + LANES, never);
     best8 minimum = {never, never};
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
     for (uint32_t k = 0; k < planes; k += 2 * LANES)

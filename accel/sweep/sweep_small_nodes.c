@@ -62,8 +62,8 @@ VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, co
         count_sides(node, axis, &lo, &hi, planar, counts);
         const float8 begin = cost_planes(&build->costs, areas, &lo, &counts[0], planar);
         const float8 end = cost_planes(&build->costs, areas, &hi, &counts[1], planar);
-        memcpy(costs->begin[axis] + k, &begin, sizeof begin);
-        memcpy(costs->end[axis] + k, &end, sizeof end);
+        float8_store(costs->begin[axis] + k, begin);
+        float8_store(costs->end[axis] + k, end);
         minimum = float8_min(begin, minimum);
         minimum = float8_min(end, minimum);
     }
@@ -255,8 +255,8 @@ static void close_rows(small_node *node) {
         const float8 lo =
             float8_select(there, float8_load(node->lo[axis] + k), float8_all(INFINITY));
         const float8 hi = float8_select(there, float8_load(node->hi[axis] + k), float8_all(NAN));
-        memcpy(node->lo[axis] + k, &lo, sizeof lo);
-        memcpy(node->hi[axis] + k, &hi, sizeof hi);
+        float8_store(node->lo[axis] + k, lo);
+        float8_store(node->hi[axis] + k, hi);
     }
 }
 

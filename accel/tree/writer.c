@@ -13,6 +13,8 @@ kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
     writer->reference_capacity = references_expected;
     KD_TRY(KD_RESERVE(writer->nodes, writer->node_capacity));
     KD_TRY(KD_RESERVE(writer->references, writer->reference_capacity));
+    large_pages_prefer(writer->nodes, writer->node_capacity * sizeof *writer->nodes);
+    large_pages_prefer(writer->references, references_expected * sizeof *writer->references);
     writer->node_count = 1;
     return KD_OK;
 }
@@ -124,6 +126,7 @@ static void fill_rows(void *context, int64_t begin, int64_t end, int thread) {
 
 kd_status tree_rows_fill(tritree *tree) {
     KD_TRY(KD_RESERVE(tree->rows, tree->input.triangle_count));
+    large_pages_prefer(tree->rows, tree->input.triangle_count * sizeof *tree->rows);
     parallel_for(tree->input.triangle_count, GRAIN, fill_rows, tree);
     return KD_OK;
 }

@@ -114,7 +114,7 @@ static uint64_t share_out(const float *left, const float *right, uint32_t childr
             best = float8_select(better, cost, best);
             share = int8_select(better, (int8){0} + (int32_t)k, share);
         }
-        memcpy(split + from, &best, sizeof best);
+        float8_store(split + from, best);
         for (uint32_t i = 0; i < VECTOR8_LANES; ++i)
             split_choice |= (uint64_t)(uint32_t)share[i] << 4 * (from + i);
     }
@@ -216,6 +216,8 @@ kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint3
     KD_TRY_GOTO(KD_RESERVE(out->choices, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->kinds, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(m.subtrees, PARTS));
+    large_pages_prefer(out->boxes, tree->node_count * sizeof *out->boxes);
+    large_pages_prefer(out->choices, tree->node_count * sizeof *out->choices);
     m.children = out;
     m.unit = area > 0 ? 1 / area : 0;
     m.count = m.next = 0;

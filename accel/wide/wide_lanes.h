@@ -128,7 +128,7 @@ VECTOR8_FN void lanes_put_any(uint32_t *words, const uint32_t *from, uint32_t hi
     int8 all;
     memcpy(&all, from, sizeof all);
     all = int8_permute(all, int8_from_nibbles(lanes_compress[hit]));
-    memcpy(words, &all, sizeof all);
+    __builtin_memcpy(words, &all, sizeof all);
 }
 VECTOR8_FN uint32_t lanes_put_in_order(uint32_t *words, float *nears, const uint32_t *from,
                                        const uint32_t *order, lanes near, lanes far) {
@@ -139,8 +139,8 @@ VECTOR8_FN uint32_t lanes_put_in_order(uint32_t *words, float *nears, const uint
     memcpy(&all, from, sizeof all);
     all = int8_permute(all, packed);
     const int8 begin = int8_permute((int8)near, packed);
-    memcpy(words, &all, sizeof all);
-    memcpy(nears, &begin, sizeof begin);
+    __builtin_memcpy(words, &all, sizeof all); /* see float8_store */
+    float8_store(nears, (float8)begin);
     return (uint32_t)__builtin_popcount(hit);
 }
 #else

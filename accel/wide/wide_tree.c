@@ -99,27 +99,29 @@ static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3
    first. */
 static void choose_lanes(const occlusion_value *values, int count,
                          uint8_t part_of[WIDE_CHILDREN_MAX]) {
+    double ratios[WIDE_CHILDREN_MAX]; /* in the order of part_of */
     for (int i = 0; i < count; ++i) {
-        const double value = values[i].stops / values[i].cost;
+        const double ratio = values[i].stops / values[i].cost;
         int k = i;
-        for (; k > 0; --k) {
-            const occlusion_value *before = values + part_of[k - 1];
-            if (before->stops / before->cost <= value) break;
+        for (; k > 0 && !(ratios[k - 1] <= ratio); --k) {
+            ratios[k] = ratios[k - 1];
             part_of[k] = part_of[k - 1];
         }
+        ratios[k] = ratio;
         part_of[k] = (uint8_t)i;
     }
 }
 
 static void set_orders(const wide_parts *parts, wide_node node, uint32_t children,
                        const uint8_t lane_of[WIDE_CHILDREN_MAX]) {
-    const uint32_t numbers = children / 8;
+    const uint32_t numbers = children / 8; /* 1 or 2: no divisions by it */
     for (int octant = 0; octant < 4; ++octant) {
         uint8_t order[WIDE_CHILDREN_MAX];
         uint64_t backwards[2] = {0, 0}, forwards[2] = {0, 0};
         wide_parts_order(parts, octant, order);
         for (uint32_t i = 0; i < children; ++i) {
-            const uint32_t count = (uint32_t)parts->count, at = i % numbers, by = i / numbers * 4;
+            const uint32_t count = (uint32_t)parts->count, at = i & (numbers - 1),
+                           by = i >> (numbers - 1) << 2;
             const uint64_t last = i < count ? lane_of[order[count - 1 - i]] : i;
             const uint64_t first = i < count ? lane_of[order[i]] : i;
             backwards[at] |= last << by;
@@ -141,8 +143,11 @@ static occlusion_value finish_node(const wide_tree *out, uint32_t index, const w
     occlusion_value value = {0, (double)wide_node_cost};
     double going = 1; /* probability that the ray has not ended yet */
     choose_lanes(values, parts->count, part_of);
-    for (uint32_t i = 0; i < 6 * out->children; ++i)
-        node.bounds[i] = i / out->children % 2 ? -INFINITY : INFINITY;
+    for (uint32_t axis = 0; axis < 3; ++axis)
+        for (uint32_t lane = 0; lane < out->children; ++lane) {
+            node.bounds[2 * axis * out->children + lane] = INFINITY;
+            node.bounds[(2 * axis + 1) * out->children + lane] = -INFINITY;
+        }
     memset(node.words, 0, out->children * sizeof *node.words);
     for (int lane = parts->count - 1; lane >= 0; --lane) {
         const int i = part_of[lane];
