@@ -6,6 +6,7 @@
 #include "compressed_reference.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
+#include "core/hash.h"
 #include "core/status.h"
 #include "nasty_rays.h"
 #include "tests/gpu.h"
@@ -27,6 +28,41 @@ static void expect_same_indexed(const tritree_view *host, const tritree_cuda *de
     free(made);
     device_memory_free(units);
     compressed_copy_close(&expected);
+}
+
+/* The planes of an indexed leaf's cell lie inside the cell, by two steps of the grid at most. */
+static void test_cells_are_rounded_inwards(void **state) {
+    (void)state;
+    compressed_source source;
+    compressed_item item;
+    memset(&source, 0, sizeof source);
+    memset(&item, 0, sizeof item);
+    for (uint32_t i = 0; i < 3000; ++i) {
+        float random[9];
+        for (uint32_t k = 0; k < 9; ++k)
+            random[k] = (float)(hash_scatter(9 * i + k) >> 40) * 0x1p-24f;
+        const vec3 from = vec3_make(i % 3 ? random[0] : 1e4f, -random[1], random[2]);
+        source.tree.box.lo = from;
+        source.tree.box.hi = vec3_add(from, vec3_make(1, random[3] * 0.1f, random[4]));
+        item.cell.lo = vec3_make(from.x + 0.5f * random[5], -INFINITY, from.z);
+        item.cell.hi = vec3_make(from.x + 0.5f + 0.5f * random[6], source.tree.box.hi.y, INFINITY);
+        const compressed_grid grid = compressed_grid_make(source.tree.box);
+        const compressed_indexed_leaf leaf = compressed_indexed_leaf_make(&source, &item);
+        assert_int_equal(leaf.planes[3] & COMPRESSED_LAST, 0);
+        for (int axis = 0; axis < 3; ++axis) {
+            const uint32_t high = leaf.planes[axis] >> 21 | (leaf.planes[3] >> (10 * axis) & 1023)
+                                                                << 11;
+            const float lo = vec3_axis(item.cell.lo, axis), hi = vec3_axis(item.cell.hi, axis),
+                        low_plane = compressed_plane_at(
+                            grid, axis, leaf.planes[axis] & (uint32_t)COMPRESSED_PLANE_MAX),
+                        high_plane = compressed_plane_at(grid, axis, high);
+            const float off = 2 * grid.step + fabsf(low_plane) * 0x1p-22f;
+            assert_true(low_plane >= lo && (low_plane <= lo + off || lo == -INFINITY));
+            assert_true(high_plane <= hi && (high_plane >= hi - off || hi == INFINITY));
+            if (lo == -INFINITY) assert_true(low_plane < vec3_axis(source.tree.box.lo, axis));
+            if (hi == INFINITY) assert_true(high_plane > vec3_axis(source.tree.box.hi, axis));
+        }
+    }
 }
 
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
@@ -148,6 +184,7 @@ static void test_short_memory(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory),
+                                       cmocka_unit_test(test_cells_are_rounded_inwards),
                                        cmocka_unit_test(test_device_bytes_equal_cpu_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
