@@ -138,7 +138,8 @@ def frame_rates(url):
             page.wait("window.kandela && kandela.picture.image && kandela.rig.camera && live.state.photon_maps.length")
             page.evaluate("kandela.setMode('space')")
             page.evaluate("(() => { const input = document.getElementById('photon-limit'); input.value = Math.log(2e6); input.dispatchEvent(new Event('input')); })()")
-            page.wait("kandela.space.photons.count > 0.9 * Math.min(2e6, kandela.space.photons.total) && kandela.space.complete", 300)
+            # more than the page shows at first
+            page.wait("kandela.space.photons.count > Math.min(250000, 0.9 * kandela.space.photons.total) && kandela.space.complete", 300)
             count = page.evaluate("kandela.space.photons.count")
             page.evaluate(FRAMES.format(seconds=2))  # until the size of the parts has settled
             rate, drawn = page.evaluate(FRAMES.format(seconds=5))
