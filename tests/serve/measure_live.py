@@ -89,11 +89,14 @@ def latencies(port, token):
         time.sleep(PAUSE)
         before, start = client.state(), time.monotonic()
         client.ask("/api/camera", {"eye": eye})
-        while not (state["generation"] > before["generation"] and state["picture"] > before["picture"]):
+        while True:
             state = next(events)
-        content = client.ask("/api/picture")
+            if state["generation"] <= before["generation"] or state["picture"] <= before["picture"]:
+                continue
+            *size, _, number = struct.unpack_from("<4I", client.ask("/api/picture"))
+            if size[0] < state["width"] or number > before["picture"] + 1:
+                break  # else it is the last picture of the old camera: the first one of the new camera is smaller
         found.append(time.monotonic() - start)
-        size = struct.unpack_from("<2I", content)
     client.ask("/api/camera", {"eye": camera["eye"]})
     return found, size
 
