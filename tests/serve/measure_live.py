@@ -89,11 +89,14 @@ def latencies(port, token):
         time.sleep(PAUSE)
         before, start = client.state(), time.monotonic()
         client.ask("/api/camera", {"eye": eye})
-        while not (state["generation"] > before["generation"] and state["picture"] > before["picture"]):
+        while True:
             state = next(events)
-        content = client.ask("/api/picture")
+            if state["generation"] <= before["generation"] or state["picture"] <= before["picture"]:
+                continue
+            *size, _, number = struct.unpack_from("<4I", client.ask("/api/picture"))
+            if size[0] < state["width"] or number > before["picture"] + 1:
+                break  # else it is the last picture of the old camera: the first one of the new camera is smaller
         found.append(time.monotonic() - start)
-        size = struct.unpack_from("<2I", content)
     client.ask("/api/camera", {"eye": camera["eye"]})
     return found, size
 
@@ -138,7 +141,8 @@ def frame_rates(url):
             page.wait("window.kandela && kandela.picture.image && kandela.rig.camera && live.state.photon_maps.length")
             page.evaluate("kandela.setMode('space')")
             page.evaluate("(() => { const input = document.getElementById('photon-limit'); input.value = Math.log(2e6); input.dispatchEvent(new Event('input')); })()")
-            page.wait("kandela.space.photons.count > 0.9 * Math.min(2e6, kandela.space.photons.total) && kandela.space.complete", 300)
+            # more than the page shows at first
+            page.wait("kandela.space.photons.count > Math.min(250000, 0.9 * kandela.space.photons.total) && kandela.space.complete", 300)
             count = page.evaluate("kandela.space.photons.count")
             page.evaluate(FRAMES.format(seconds=2))  # until the size of the parts has settled
             rate, drawn = page.evaluate(FRAMES.format(seconds=5))

@@ -340,6 +340,19 @@ def check_settings(page, owner):
     wait_state(owner, lambda now: now["status"] == "rendering", "resume")
 
 
+def check_files(page):
+    """The buttons of files download what the server sends."""
+    page.evaluate("""(() => {
+      const make = URL.createObjectURL;
+      window.downloads = [];
+      URL.createObjectURL = blob => { downloads.push(blob.size); return make.call(URL, blob); };
+    })()""")
+    for count, kind in enumerate(("png", "exr", "state", "scene"), 1):
+        page.evaluate(f"document.getElementById('file-{kind}').click()")
+        page.wait(f"downloads.length === {count}")
+    assert min(page.evaluate("downloads")) > 100 and page.evaluate("document.getElementById('notice').className") != "notice error"
+
+
 def check_comparison(page):
     page.wait("kandela.picture.kept && kandela.picture.kept.channel === 'reference'")  # the file is B from the start
     sizes = page.evaluate("[kandela.picture.kept, kandela.picture.image].map(image => [image.width, image.height])")
@@ -429,6 +442,7 @@ def check(program, owner, viewer, folder):
         look(wide, "picture")
         check_camera(wide, owner)
         check_region(wide, owner)
+        check_files(wide)
         check_settings(wide, owner)
         check_photons(wide, owner)
         look(wide, "space")

@@ -198,6 +198,6 @@ function filesPanel() {
       notify(error.message, true);
     }
   }
-  content.append(element("div", { className: "buttons" }, ...links.map(([kind, text]) => button(text, () => download(kind)))),
+  content.append(element("div", { className: "buttons" }, ...links.map(([kind, text]) => Object.assign(button(text, () => download(kind)), { id: `file-${kind}` }))),
     element("p", { className: "hint", textContent: "kandela render SCENE -o picture.exr --resume goes on from the state picture.exr.state." }));
 }
