@@ -24,7 +24,7 @@ enum { PILOT_PASS = 0x10000000 };
 typedef struct pilot_sample {
     float part[PHOTON_LISTS]; /* radiance from each map, mean of the channels */
     float all;                /* brightness of the path */
-    float cost;               /* as that of a light_probe */
+    float cost;               /* in rays */
     vec3 place;               /* position of the first lookup */
     bool has_place;
 } pilot_sample;
@@ -43,7 +43,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 /* What a few paths of a list show. */
 typedef struct light_probe {
     double yield; /* photons per path */
-    double cost;  /* mean cost of a path: a unit each for its start and for a ray */
+    double rays;  /* rays per path */
 } light_probe;
 
 static kd_status probe(light_probe *out, const scene_view *scene, photon_order order,
@@ -54,7 +54,7 @@ static kd_status probe(light_probe *out, const scene_view *scene, photon_order o
     KD_TRY(photon_list_open(&list, scene, &order, job));
     const double paths = (double)list.emitted;
     *out = (light_probe){1, 1};
-    if (paths > 0) *out = (light_probe){(double)list.count / paths, 1 + (double)list.rays / paths};
+    if (list.rays > 0) *out = (light_probe){(double)list.count / paths, (double)list.rays / paths};
     photon_list_close(&list);
     return KD_OK;
 }
@@ -120,7 +120,7 @@ static void take_sample(const pilot *work, uint32_t number) {
         out->part[PHOTON_LIST_GLOBAL] += mean_channel(vec3_mul(at->throughput, global));
         out->part[PHOTON_LIST_CAUSTIC] += mean_channel(vec3_mul(at->throughput, caustic));
     }
-    out->cost = 1 + (float)followed.rays + LOOKUP_COST * (float)found;
+    out->cost = (float)followed.rays + LOOKUP_COST * (float)found;
     out->has_place = found > 0;
     if (found) out->place = requests[0].at.position;
     out->all = rest + out->part[PHOTON_LIST_GLOBAL] + out->part[PHOTON_LIST_CAUSTIC];
@@ -230,7 +230,7 @@ static void limit_paths(photon_suit suit[PHOTON_LISTS], const pilot *work,
         camera += (double)work->samples[i].cost / PILOT_SAMPLES;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const double part = shares[l] / (all > 1 ? all : 1);
-        const double limit = part * PILOT_EMISSION * lookups * camera / probes[l].cost;
+        const double limit = part * PILOT_EMISSION * lookups * camera / probes[l].rays;
         suit[l].paths_max = limit < PATHS_MIN ? PATHS_MIN
                             : limit < 0x1p62  ? (uint64_t)limit
                                               : 1ull << 62;

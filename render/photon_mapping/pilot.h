@@ -15,10 +15,10 @@ enum {
     PILOT_SAMPLES = 1 << 12, /* camera paths */
     PILOT_YIELD = 2,     /* a list is sparse if fewer than one path in this many leaves a photon */
     PATHS_MIN = 1 << 16, /* no limit of a sparse list is lower */
-    LOOKUP_COST = 24     /* cost of a lookup; that of a ray is 1 */
+    LOOKUP_COST = 24     /* cost of a lookup with all else that is no ray; that of a ray is 1 */
 };
 /* Limit of what sparse lists cost together, relative to the camera paths of a pass or batch. */
-#define PILOT_EMISSION 0.9
+#define PILOT_EMISSION 0.8
 /* A map is faint if its share of the image's light is below. */
 #define PILOT_FAINT 1e-3
 
