@@ -8,7 +8,6 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "distributed/ranks/ranks.h"
-#include "photon/emission/emit.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 #include "render/integrators/vcm_device.h"
@@ -164,7 +163,8 @@ static kd_status prepare(frame *prepared, int32_t techniques, int32_t shown, uin
     state->chunk_count = prepared->device_frame ? 1 : (state->share + CHUNK - 1) / CHUNK;
     KD_TRY_GOTO(reserve_sums(state, prepared));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state->chunks, state->chunk_count));
-    if (state->view.needs_light) KD_TRY_GOTO(aim_targets(state->aims, &state->aim_count, scene));
+    if (state->view.needs_light)
+        KD_TRY_GOTO(vcm_aim(state->aims, &state->aim_count, &state->view, scene));
 done:
     if (status != KD_OK) vcm_close(prepared);
     return status;

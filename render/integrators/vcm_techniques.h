@@ -16,4 +16,10 @@ void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *
    make up the picture. */
 void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown, const scene_view *scene);
 
+/* Computes the spheres at which light paths are aimed: those of aim_targets. *count is 0 if there
+   are none, and for the technique splat alone if many paths meet them anyway: aimed paths then take
+   time, but hardly lessen the error of the picture. */
+kd_status vcm_aim(emission_target *targets, uint32_t *count, const vcm_view *view,
+                  const scene_view *scene);
+
 #endif

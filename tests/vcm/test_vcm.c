@@ -1,6 +1,6 @@
 /* Vertex connection and merging: every set of techniques that can find a scene's light gives the
    picture of path tracing, for all materials, lights and cameras; nothing leaks. */
-#include "render/integrators/integrators.h"
+#include "render/integrators/vcm_techniques.h"
 #include "test.h"
 #include "tests/render/shoot.h"
 #include "tests/render/still_life.h"
@@ -272,13 +272,36 @@ static void test_shares(void **state) {
     }
 }
 
+/* Light tracing alone does not aim at a ball that many light paths meet; vcm always does. */
+static void test_aim(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        emission_target targets[EMISSION_TARGETS];
+        vcm_view view;
+        uint32_t count = 0;
+        memset(&view, 0, sizeof view);
+        view.weighs = i == 2;
+        fixture_clear(&stage);
+        const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
+        box_with(floor, 3);
+        material made = material_default();
+        made.kind = MATERIAL_GLASS;
+        const uint32_t glass = fixture_material(&stage, made);
+        fixture_ball(&stage, glass, vec3_make(0, -0.3f, 0), i ? 0.6f : 0.1f, 4);
+        fixture_finish(&stage);
+        const scene_view scene = fixture_view(&stage);
+        assert_int_equal(vcm_aim(targets, &count, &view, &scene), KD_OK);
+        assert_int_equal(count > 0, i != 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_materials),    cmocka_unit_test(test_discs),
         cmocka_unit_test(test_delta_lights), cmocka_unit_test(test_cameras),
         cmocka_unit_test(test_clamp),        cmocka_unit_test(test_glass),
         cmocka_unit_test(test_sealed_room),  cmocka_unit_test(test_white_room),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_shares),       cmocka_unit_test(test_aim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
