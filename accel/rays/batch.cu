@@ -87,14 +87,14 @@ kd_status take_list(deferred_rays *out, uint32_t count, cudaStream_t stream) {
     return KD_OK;
 }
 
-template <bool any>
+template <bool any, bool indexed>
 kd_status run_compressed_once(const tritree_cuda *tree, const ray_batch *c, cudaStream_t stream) {
     const deferred_rays none = {NULL, 0};
     if (c->width) {
-        cast_compressed_once<any, true>
+        cast_compressed_once<any, true, indexed>
             <<<blocks_of_tiles(c), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     } else {
-        cast_compressed_once<any, false>
+        cast_compressed_once<any, false, indexed>
             <<<cuda_blocks(c->count, CAST_BLOCK), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view,
                                                                                  none);
     }
@@ -102,16 +102,16 @@ kd_status run_compressed_once(const tritree_cuda *tree, const ray_batch *c, cuda
     return KD_OK;
 }
 
-template <bool any>
+template <bool any, bool indexed>
 kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c,
                                     cudaStream_t stream) {
     unsigned blocks = 0, processors = 0;
     deferred_rays list;
     const compressed_scene scene = compressed_scene_of(tree->view);
     KD_TRY(cuda_processors(&processors));
-    KD_TRY(cuda_resident_blocks(&blocks, cast_compressed<any>, COMPRESSED_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, cast_compressed<any, indexed>, COMPRESSED_BLOCK));
     KD_TRY(take_list(&list, c->count, stream));
-    cast_compressed<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(*c, scene, list);
+    cast_compressed<any, indexed><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(*c, scene, list);
     kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
     if (status == KD_OK)
         status = cuda_launch_dependent(resolve_batch<any>, 4 * processors, COMPRESSED_BLOCK, stream,
@@ -121,12 +121,19 @@ kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c
     return status;
 }
 
+template <bool any, bool indexed>
+kd_status run_compressed(const tritree_cuda *tree, const ray_batch *c, trace_loop loop,
+                         cudaStream_t stream) {
+    return loop == TRACE_ONCE ? run_compressed_once<any, indexed>(tree, c, stream)
+                              : run_compressed_persistent<any, indexed>(tree, c, stream);
+}
+
 template <bool any>
 kd_status run_fast(const tritree_cuda *tree, const ray_batch *c, trace_loop loop,
                    cudaStream_t stream) {
     if (loop == TRACE_NODES || !tree->view.compressed) return run_nodes<any>(tree, c, stream);
-    return loop == TRACE_ONCE ? run_compressed_once<any>(tree, c, stream)
-                              : run_compressed_persistent<any>(tree, c, stream);
+    return tree->view.indexed ? run_compressed<any, true>(tree, c, loop, stream)
+                              : run_compressed<any, false>(tree, c, loop, stream);
 }
 
 /* Each batch in flight has its own cursor, up to TRITREE_CUDA_CURSORS of them. */

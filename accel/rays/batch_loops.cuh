@@ -163,24 +163,24 @@ template <bool any> struct batch_work {
     }
 };
 
-template <bool any>
+template <bool any, bool indexed>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed(
     const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
     const __grid_constant__ deferred_rays list) {
     grid_lets_next_begin();
     const batch_work<any> work = {c, list};
-    compressed_persistent<any, any>(scene, work, c.measured);
+    compressed_persistent<any, any, indexed>(scene, work, c.measured);
 }
 
 /* One thread per ray, in tiles if the rays are an image. */
-template <bool any, bool tiles>
+template <bool any, bool tiles, bool indexed>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed_once(
     const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const __grid_constant__ deferred_rays none) {
     const batch_work<any> work = {c, none};
     uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     if (!tiles && i >= c.count) i = KD_NONE;
-    compressed_alone<any, any>(tree, work, i);
+    compressed_alone<any, any, indexed>(tree, work, i);
 }
 
 /* Resolves the deferred triangles of cast_compressed. */

@@ -53,7 +53,7 @@ template <bool any> struct counted_work {
 };
 
 /* One ray per thread; grid-stride loop. */
-template <bool any>
+template <bool any, bool indexed>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_alone(
     const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const uint32_t *counted) {
@@ -63,17 +63,17 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_coun
     for (uint32_t base = blockIdx.x * COMPRESSED_BLOCK; base < batch.count;
          base += gridDim.x * COMPRESSED_BLOCK) {
         const uint32_t i = base + threadIdx.x;
-        compressed_alone<any, any>(tree, work, i < batch.count ? i : KD_NONE);
+        compressed_alone<any, any, indexed>(tree, work, i < batch.count ? i : KD_NONE);
     }
 }
 
-template <bool any, bool bounded>
+template <bool any, bool bounded, bool indexed>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_compressed(
     const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
     const __grid_constant__ deferred_rays list, const uint32_t *counted) {
     const ray_batch batch = with_count(c, counted);
     const counted_work<any> work = {{batch, list}};
-    compressed_persistent<any, bounded>(scene, work, false);
+    compressed_persistent<any, bounded, indexed>(scene, work, false);
 }
 
 template <bool any>
@@ -110,16 +110,16 @@ ray_batch counted_batch(const tritree_cuda *tree, const trace_counted *rays) {
     return c;
 }
 
-template <bool any, bool bounded>
+template <bool any, bool bounded, bool indexed>
 kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays) {
     const ray_batch c = counted_batch(tree, rays);
     const deferred_rays list = {(compressed_record *)rays->scratch, rays->capacity};
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     const compressed_scene scene = compressed_scene_of(tree->view);
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_compressed<any, bounded>, COMPRESSED_BLOCK));
-    cast_counted_compressed<any, bounded>
-        <<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
+    const auto cast = cast_counted_compressed<any, bounded, indexed>;
+    KD_TRY(cuda_resident_blocks(&blocks, cast, COMPRESSED_BLOCK));
+    cast<<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_compressed");
     KD_TRY(cuda_resident_blocks(&blocks, resolve_counted<any>, COMPRESSED_BLOCK));
     resolve_counted<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
@@ -137,12 +137,16 @@ template <bool any> kd_status launch_counted(const tritree_cuda *tree, const tra
         KD_CUDA_LAUNCHED("cast_counted_nodes");
         return KD_OK;
     }
+    if (!rays->coherent && tree->view.indexed)
+        return any || rays->bounded ? launch_compressed<any, true, true>(tree, rays)
+                                    : launch_compressed<any, any, true>(tree, rays);
     if (!rays->coherent)
-        return any || rays->bounded ? launch_compressed<any, true>(tree, rays)
-                                    : launch_compressed<any, any>(tree, rays);
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, COMPRESSED_BLOCK));
-    cast_counted_alone<any>
-        <<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
+        return any || rays->bounded ? launch_compressed<any, true, false>(tree, rays)
+                                    : launch_compressed<any, any, false>(tree, rays);
+    const auto cast =
+        tree->view.indexed ? cast_counted_alone<any, true> : cast_counted_alone<any, false>;
+    KD_TRY(cuda_resident_blocks(&blocks, cast, COMPRESSED_BLOCK));
+    cast<<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
 }

@@ -64,8 +64,10 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
     const compressed_scene scene = compressed_scene_of(tree);
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
-        const ray_hit hit = compressed_intersect_row(ray, scene.corners + rows[k],
-                                                     compressed_id_at(scene, rows[k]));
+        const float4 *at = (tree.indexed ? scene.corners : (const float4 *)scene.units) + rows[k];
+        const uint32_t id = tree.indexed ? compressed_id_at<true>(scene, rows[k])
+                                         : compressed_id_at<false>(scene, rows[k]);
+        const ray_hit hit = compressed_intersect_row(ray, at, id);
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -74,8 +76,8 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
     return best;
 }
 
-template <bool any, bool bounded, class work>
-__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &ray,
+template <bool any, bool bounded, bool indexed, class work>
+__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded, indexed> &ray,
                                                   const compressed_stack &stack, const work &w,
                                                   uint32_t number) {
     const bool open = ray.best == COMPRESSED_OPEN;
@@ -95,8 +97,8 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
 
 /* Steps through nodes while enough lanes are at a node, then visits one leaf per lane. All lanes of
    the warp must call it. */
-template <bool any, bool bounded>
-__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ray,
+template <bool any, bool bounded, bool indexed>
+__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, indexed> &ray,
                                                 const compressed_scene &scene,
                                                 compressed_stack &stack) {
     bool steps;
@@ -120,9 +122,9 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ra
 /* Returns true if at least half of the warp's rays are coherent with the first: the origins differ
    by at most a sixteenth of the box's sides, the directions by about 25 degrees. All lanes must
    call it. */
-template <bool any, bool bounded>
-__device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &ray,
-                                                       const box3 &box) {
+template <bool any, bool bounded, bool indexed>
+__device__ __forceinline__ bool
+compressed_is_together(const compressed_ray<any, bounded, indexed> &ray, const box3 &box) {
     const bool begun = ray.at != COMPRESSED_IDLE;
     const unsigned all = __ballot_sync(~0u, begun);
     const int first = all ? __ffs((int)all) - 1 : 0;
@@ -141,10 +143,10 @@ __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any,
 
 /* Casts all rays of `w`. All threads of a grid that fills the device must call it. judges: each
    warp tests whether its rays are coherent. */
-template <bool any, bool bounded, class work>
+template <bool any, bool bounded, bool indexed, class work>
 __device__ __forceinline__ void compressed_persistent(const compressed_scene &scene, const work &w,
                                                       bool judges) {
-    compressed_ray<any, bounded> ray;
+    compressed_ray<any, bounded, indexed> ray;
     compressed_stack stack;
     uint32_t number = KD_NONE;
     bool drained = false; /* there are no more rays */
@@ -186,11 +188,11 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
 }
 
 /* Casts one ray per thread; KD_NONE: no ray. All lanes of a warp must call it. */
-template <bool any, bool bounded, class work>
+template <bool any, bool bounded, bool indexed, class work>
 __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const work &w,
                                                  uint32_t number) {
     const compressed_scene scene = compressed_scene_of(tree);
-    compressed_ray<any, bounded> ray;
+    compressed_ray<any, bounded, indexed> ray;
     compressed_stack stack;
     ray.at = COMPRESSED_IDLE;
     ray.waiting = ray.hits = 0;
