@@ -30,15 +30,23 @@ static uint64_t measure(const tritree_build_memory *memory, uint64_t bytes[BUILD
     return all;
 }
 
-uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
-                                    uint32_t triangles) {
+/* Returns the bytes that a build takes, of which *scratch are freed at its end. */
+static uint64_t plan_bytes(const tritree_builder_cuda *builder, uint64_t positions,
+                           uint64_t triangles, uint64_t *scratch) {
     tritree_build_memory planned;
     uint64_t bytes[BUILD_PARTS];
     memset(&planned, 0, sizeof planned);
-    planned.build.input.position_count = positions;
-    planned.build.input.triangle_count = triangles;
+    planned.build.input.position_count = (uint32_t)positions;
+    planned.build.input.triangle_count = (uint32_t)triangles;
     builder->plan(&planned.build);
+    *scratch = planned.build.scratch_bytes;
     return measure(&planned, bytes);
+}
+
+uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
+                                    uint32_t triangles) {
+    uint64_t scratch;
+    return plan_bytes(builder, positions, triangles, &scratch);
 }
 
 static kd_status upload_input(tritree_build_cuda *build, vec3 *positions, uint32_t *triangles) {
@@ -217,8 +225,10 @@ static const uint64_t sure_bytes = (uint64_t)4 << 30;
 
 static uint64_t bytes_to_build(const tritree_builder_cuda *row, uint64_t positions,
                                uint64_t triangles) {
-    return tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
-           triangles * TREE_BYTES_EACH;
+    uint64_t scratch;
+    const uint64_t building = plan_bytes(row, positions, triangles, &scratch),
+                   after = building - scratch + triangles * TREE_BYTES_EACH;
+    return building > after ? building : after;
 }
 
 /* Returns true if builder and tree fit into the free memory, as far as is known. */

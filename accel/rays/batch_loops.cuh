@@ -169,7 +169,7 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_comp
     const __grid_constant__ deferred_rays list) {
     grid_lets_next_begin();
     const batch_work<any> work = {c, list};
-    compressed_persistent<any, any>(compressed_scene_with<indexed>(scene), work, c.measured);
+    compressed_persistent<any, any, indexed>(scene, work, c.measured);
 }
 
 /* One thread per ray, in tiles if the rays are an image. */

@@ -73,7 +73,7 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_coun
     const __grid_constant__ deferred_rays list, const uint32_t *counted) {
     const ray_batch batch = with_count(c, counted);
     const counted_work<any> work = {{batch, list}};
-    compressed_persistent<any, bounded>(compressed_scene_with<indexed>(scene), work, false);
+    compressed_persistent<any, bounded, indexed>(scene, work, false);
 }
 
 template <bool any>
@@ -117,10 +117,9 @@ kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays)
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     const compressed_scene scene = compressed_scene_of(tree->view);
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_compressed<any, bounded, indexed>,
-                                COMPRESSED_BLOCK));
-    cast_counted_compressed<any, bounded, indexed>
-        <<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
+    const auto cast = cast_counted_compressed<any, bounded, indexed>;
+    KD_TRY(cuda_resident_blocks(&blocks, cast, COMPRESSED_BLOCK));
+    cast<<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_compressed");
     KD_TRY(cuda_resident_blocks(&blocks, resolve_counted<any>, COMPRESSED_BLOCK));
     resolve_counted<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
@@ -128,38 +127,32 @@ kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays)
     return KD_OK;
 }
 
-template <bool any> kd_status launch_nodes(const tritree_cuda *tree, const trace_counted *rays) {
+template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
+    const ray_batch c = counted_batch(tree, rays);
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
-    cast_counted_nodes<any>
-        <<<4 * blocks, CAST_BLOCK, 0, stream>>>(tree->view, counted_batch(tree, rays), rays->count);
-    KD_CUDA_LAUNCHED("cast_counted_nodes");
-    return KD_OK;
-}
-
-template <bool any, bool indexed>
-kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
+    if (!tree->view.compressed) {
+        KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
+        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK, 0, stream>>>(tree->view, c, rays->count);
+        KD_CUDA_LAUNCHED("cast_counted_nodes");
+        return KD_OK;
+    }
+    if (!rays->coherent && tree->view.indexed)
+        return any || rays->bounded ? launch_compressed<any, true, true>(tree, rays)
+                                    : launch_compressed<any, any, true>(tree, rays);
     if (!rays->coherent)
-        return any || rays->bounded ? launch_compressed<any, true, indexed>(tree, rays)
-                                    : launch_compressed<any, any, indexed>(tree, rays);
-    const cudaStream_t stream = (cudaStream_t)device_thread_stream();
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any, indexed>, COMPRESSED_BLOCK));
-    cast_counted_alone<any, indexed><<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(
-        counted_batch(tree, rays), tree->view, rays->count);
+        return any || rays->bounded ? launch_compressed<any, true, false>(tree, rays)
+                                    : launch_compressed<any, any, false>(tree, rays);
+    const auto cast =
+        tree->view.indexed ? cast_counted_alone<any, true> : cast_counted_alone<any, false>;
+    KD_TRY(cuda_resident_blocks(&blocks, cast, COMPRESSED_BLOCK));
+    cast<<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
-}
-
-template <bool any> kd_status launch_any(const tritree_cuda *tree, const trace_counted *rays) {
-    return !tree->view.compressed ? launch_nodes<any>(tree, rays)
-           : tree->view.indexed   ? launch_counted<any, true>(tree, rays)
-                                  : launch_counted<any, false>(tree, rays);
 }
 
 } // namespace
 
 kd_status trace_counted_cuda(const tritree_cuda *tree, const trace_counted *rays) {
-    return rays->hits ? launch_any<false>(tree, rays) : launch_any<true>(tree, rays);
+    return rays->hits ? launch_counted<false>(tree, rays) : launch_counted<true>(tree, rays);
 }

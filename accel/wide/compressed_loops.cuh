@@ -43,17 +43,6 @@ typedef struct compressed_record {
     uint32_t rows[COMPRESSED_UNCERTAIN];
 } compressed_record;
 
-/* Returns the scene for a kernel that is compiled for this kind of leaves: a condition per triangle
-   would take 3 to 5 % of a batch's time. */
-template <bool indexed>
-COMPRESSED_FN compressed_scene compressed_scene_with(const compressed_scene &scene) {
-    compressed_scene known = scene;
-    known.indexed = indexed;
-    known.step = indexed ? 1 : 3;
-    if (!indexed) known.corners = (const float4 *)known.units;
-    return known;
-}
-
 /* Intersects a triangle by triangle_intersect, in double precision where needed. */
 static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row,
                                                                 uint32_t id) {
@@ -75,8 +64,10 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
     const compressed_scene scene = compressed_scene_of(tree);
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
-        const ray_hit hit = compressed_intersect_row(ray, scene.corners + rows[k],
-                                                     compressed_id_at(scene, rows[k]));
+        const float4 *at = (tree.indexed ? scene.corners : (const float4 *)scene.units) + rows[k];
+        const uint32_t id = tree.indexed ? compressed_id_at<true>(scene, rows[k])
+                                         : compressed_id_at<false>(scene, rows[k]);
+        const ray_hit hit = compressed_intersect_row(ray, at, id);
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -85,8 +76,8 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
     return best;
 }
 
-template <bool any, bool bounded, class work>
-__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &ray,
+template <bool any, bool bounded, bool indexed, class work>
+__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded, indexed> &ray,
                                                   const compressed_stack &stack, const work &w,
                                                   uint32_t number) {
     const bool open = ray.best == COMPRESSED_OPEN;
@@ -106,8 +97,8 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
 
 /* Steps through nodes while enough lanes are at a node, then visits one leaf per lane. All lanes of
    the warp must call it. */
-template <bool any, bool bounded>
-__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ray,
+template <bool any, bool bounded, bool indexed>
+__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, indexed> &ray,
                                                 const compressed_scene &scene,
                                                 compressed_stack &stack) {
     bool steps;
@@ -131,9 +122,9 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ra
 /* Returns true if at least half of the warp's rays are coherent with the first: the origins differ
    by at most a sixteenth of the box's sides, the directions by about 25 degrees. All lanes must
    call it. */
-template <bool any, bool bounded>
-__device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &ray,
-                                                       const box3 &box) {
+template <bool any, bool bounded, bool indexed>
+__device__ __forceinline__ bool
+compressed_is_together(const compressed_ray<any, bounded, indexed> &ray, const box3 &box) {
     const bool begun = ray.at != COMPRESSED_IDLE;
     const unsigned all = __ballot_sync(~0u, begun);
     const int first = all ? __ffs((int)all) - 1 : 0;
@@ -152,10 +143,10 @@ __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any,
 
 /* Casts all rays of `w`. All threads of a grid that fills the device must call it. judges: each
    warp tests whether its rays are coherent. */
-template <bool any, bool bounded, class work>
+template <bool any, bool bounded, bool indexed, class work>
 __device__ __forceinline__ void compressed_persistent(const compressed_scene &scene, const work &w,
                                                       bool judges) {
-    compressed_ray<any, bounded> ray;
+    compressed_ray<any, bounded, indexed> ray;
     compressed_stack stack;
     uint32_t number = KD_NONE;
     bool drained = false; /* there are no more rays */
@@ -200,8 +191,8 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
 template <bool any, bool bounded, bool indexed, class work>
 __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const work &w,
                                                  uint32_t number) {
-    const compressed_scene scene = compressed_scene_with<indexed>(compressed_scene_of(tree));
-    compressed_ray<any, bounded> ray;
+    const compressed_scene scene = compressed_scene_of(tree);
+    compressed_ray<any, bounded, indexed> ray;
     compressed_stack stack;
     ray.at = COMPRESSED_IDLE;
     ray.waiting = ray.hits = 0;

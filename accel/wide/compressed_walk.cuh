@@ -76,37 +76,35 @@ typedef struct compressed_stack {
 /* State that all rays of a kernel share. */
 typedef struct compressed_scene {
     const uint4 *units;    /* two per 32-byte unit */
-    const float4 *corners; /* the tree's `rows` if leaves are indexed, else the units */
+    const float4 *corners; /* the tree's `rows`, for indexed leaves */
     box3 box;
-    bool empty; /* no triangle can be hit */
-    bool indexed;
+    bool empty;           /* no triangle can be hit */
     compressed_grid grid; /* of indexed leaves */
-    uint32_t step; /* from one triangle of a leaf to the next: rows, or entries of the list */
 } compressed_scene;
 
 static __host__ __device__ __forceinline__ compressed_scene
 compressed_scene_of(const tritree_view &tree) {
     compressed_scene scene;
     scene.units = (const uint4 *)tree.compressed;
-    scene.corners = tree.indexed ? (const float4 *)tree.rows : (const float4 *)tree.compressed;
+    scene.corners = (const float4 *)tree.rows;
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
-    scene.indexed = tree.indexed;
     scene.grid = compressed_grid_make(tree.box);
-    scene.step = tree.indexed ? 1 : 3;
     return scene;
 }
 
-/* Returns the id of the triangle at a position in `corners`. */
+/* Returns the id of a triangle by its position, in 16-byte rows of `corners` if leaves are indexed,
+   else of the units. */
+template <bool indexed>
 COMPRESSED_FN uint32_t compressed_id_at(const compressed_scene &scene, uint32_t row) {
-    if (scene.indexed) return row / 3;
-    return __float_as_uint(__ldg((const float *)(scene.corners + row) + 3)) & ~COMPRESSED_LAST;
+    if (indexed) return row / 3;
+    return __ldg((const uint32_t *)(scene.units + row) + 3) & ~COMPRESSED_LAST;
 }
 
 /* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
    The axes are permuted by selecting rows, not by moving data. */
 struct compressed_sight {
-    const float4 *x, *y, *z; /* rows of the triangle at position 0 */
+    const float4 *x, *y, *z; /* rows of the first triangle; indexed: of triangle 0 */
     float ox, oy, oz;
     float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
 };
@@ -158,7 +156,7 @@ struct compressed_seen {
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
    bounded: steps also cull children beyond the ray's end, which `any` requires; otherwise only a
    hit inside a leaf's cell terminates the ray. */
-template <bool any, bool bounded> struct compressed_ray {
+template <bool any, bool bounded, bool indexed> struct compressed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */
     float vx, vy, vz;             /* 1 / direction */
     uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
@@ -387,8 +385,8 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ float leaf_exit(const compressed_scene &scene,
                                                uint32_t first) const {
         const uint4 *leaf = scene.units + first;
-        const vec3 far = scene.indexed ? compressed_far_planes(scene.grid, leaf, vx, vy, vz)
-                                       : compressed_far_sides(leaf, vx, vy, vz);
+        const vec3 far = indexed ? compressed_far_planes(scene.grid, leaf, vx, vy, vz)
+                                 : compressed_far_sides(leaf, vx, vy, vz);
         return compressed_min3(fmaf(-slack, fabsf(vx), (far.x - ox) * vx),
                                fmaf(-slack, fabsf(vy), (far.y - oy) * vy),
                                fmaf(-slack, fabsf(vz), (far.z - oz) * vz));
@@ -416,7 +414,7 @@ template <bool any, bool bounded> struct compressed_ray {
         const uint32_t count = stack.uncertain[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) /* deferred before, in another leaf? */
-            if (compressed_id_at(scene, stack.uncertain[k]) == id) return true;
+            if (compressed_id_at<indexed>(scene, stack.uncertain[k]) == id) return true;
         if (count == COMPRESSED_UNCERTAIN) return false;
         stack.uncertain[count + 1] = row;
         stack.uncertain[0] = count + 1;
@@ -456,22 +454,20 @@ template <bool any, bool bounded> struct compressed_ray {
        deferred triangles can then change the result. */
     __device__ __forceinline__ bool leaf(const compressed_scene &scene, compressed_stack &stack) {
         const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
-        const compressed_sight sight = sight_of(scene.corners);
+        const float4 *rows = indexed ? scene.corners : (const float4 *)(scene.units + first);
+        const compressed_sight sight = sight_of(rows);
         uint32_t i = 0, word = 0;
         bool found = false;
 #pragma unroll 1
         do {
             compressed_seen seen;
-            uint32_t row = first + i;
-            if (scene.indexed) {
-                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
-                row = 3 * (word & ~COMPRESSED_LAST);
-            }
-            const float4 z = __ldg(sight.z + row);
-            seen.test(sight, __ldg(sight.x + row), __ldg(sight.y + row), z);
-            if (!scene.indexed) word = __float_as_uint(z.w);
-            i += scene.step;
-            const uint32_t id = word & ~COMPRESSED_LAST;
+            if (indexed) word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
+            const uint32_t from = indexed ? 3 * (word & ~COMPRESSED_LAST) : i;
+            const float4 z = __ldg(sight.z + from);
+            seen.test(sight, __ldg(sight.x + from), __ldg(sight.y + from), z);
+            if (!indexed) word = __float_as_uint(z.w);
+            const uint32_t id = word & ~COMPRESSED_LAST, row = indexed ? from : first + i;
+            i += indexed ? 1 : 3;
             if (seen.is_large() && seen.is_mixed()) continue;
             const float sum = seen.wa + seen.wb + seen.wc;
             const float inverse = compressed_inverse_rounded(sum),
@@ -487,8 +483,8 @@ template <bool any, bool bounded> struct compressed_ray {
                 }
                 best = id, nearest = t, u = to_b, v = to_c;
                 found = true;
-            } else if (handle_uncertain(scene, stack, seen, t, seen.blur(inverse, along),
-                                        scene.indexed ? 3 * id : first + i - 3, id, found)) {
+            } else if (handle_uncertain(scene, stack, seen, t, seen.blur(inverse, along), row, id,
+                                        found)) {
                 return true;
             }
         } while (!(word & COMPRESSED_LAST));
