@@ -180,8 +180,7 @@ static kd_status vcm_prepare(frame *prepared) {
 static kd_status light_prepare(frame *prepared) {
     const uint64_t paths = prepared->options->photons;
     KD_REQUIRE(paths >= 1 && paths <= LIGHT_PATHS_MAX, KD_ERROR_USAGE,
-               "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes "
-               "instead",
+               "--photons is %llu; light tracing supports 1 to %d per pass; raise --passes",
                (unsigned long long)paths, LIGHT_PATHS_MAX);
     return prepare(prepared, TECHNIQUE_SPLAT, TECHNIQUE_SPLAT | TECHNIQUE_EYE, paths);
 }
