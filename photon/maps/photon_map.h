@@ -109,8 +109,6 @@ kd_status photon_irradiance_exchange(ranks *comm, irradiance_record *irradiance,
    Scans the whole mesh; photon_orders_renew suffices for another pass. */
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
                              const photon_options *options);
-/* Applies limits and guides that suit an image. */
-void photon_order_suit(photon_order *order, const photon_suit *suit);
 void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options);
 /* Returns the error that photon_maps_open and related functions would return for these options. */
 kd_status photon_options_check(const photon_options *options);

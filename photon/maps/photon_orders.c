@@ -59,7 +59,8 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
     return order;
 }
 
-void photon_order_suit(photon_order *order, const photon_suit *suit) {
+/* Applies the limit and the targets that suit the image. */
+static void order_suit(photon_order *order, const photon_suit *suit) {
     order->paths_max = suit->paths_max;
     order->faint = suit->faint;
     if (suit->guide_count == 0) return;
@@ -110,7 +111,7 @@ kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *s
     KD_TRY(caustic_order(&out[PHOTON_LIST_CAUSTIC], scene, options));
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         out[i].deadline = options->deadlines[i];
-        photon_order_suit(&out[i], &options->suit[i]);
+        order_suit(&out[i], &options->suit[i]);
     }
     return KD_OK;
 }

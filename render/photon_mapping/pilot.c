@@ -2,11 +2,8 @@
          are spread over the image and are followed with and without it. The share is a mean over
          camera paths of part / (all + median of all), so that a sky in view does not outweigh what
          is visible beside it, and shadows count by their brightness.
-         The paths of a list are limited such that they take about as long as the camera paths, by
-         the rays that both trace in the trial: time itself would make the result depend on the
-         machine.
-   Work: PILOT_PROBES paths per list, twice if it is guided; for sparse lists, up to PILOT_PATHS
-         paths, a map of their photons and PILOT_SAMPLES camera paths.
+   Work: PILOT_PROBES paths per list; for sparse lists, PILOT_PATHS paths, a map of their photons
+         and PILOT_SAMPLES camera paths.
    Invariants: runs on the CPU even if a device renders, and on every rank. */
 #include "render/photon_mapping/pilot.h"
 #include "core/memory.h"
@@ -24,7 +21,6 @@ enum { PILOT_PASS = 0x10000000 };
 typedef struct pilot_sample {
     float part[PHOTON_LISTS]; /* radiance from each map, mean of the channels */
     float all;                /* brightness of the path */
-    float cost;               /* in rays */
     vec3 place;               /* position of the first lookup */
     bool has_place;
 } pilot_sample;
@@ -40,29 +36,20 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* What a few paths of a list show. */
-typedef struct light_probe {
-    double yield; /* photons per path */
-    double rays;  /* rays per path */
-} light_probe;
-
-static kd_status probe(light_probe *out, const scene_view *scene, photon_order order,
+/* Sets *sparse if few paths leave a photon, and PILOT_PATHS do not fill the list. */
+static kd_status probe(bool *sparse, const scene_view *scene, photon_order order,
                        job_control *job) {
     photon_list list;
-    order.target = smaller(order.target, PILOT_PROBES);
+    const uint64_t target = order.target;
+    *sparse = false;
+    if (target == 0 || emit_paths_max(&order) <= PILOT_PATHS) return KD_OK;
+    order.target = smaller(target, PILOT_PROBES);
     order.paths_max = PILOT_PROBES;
     KD_TRY(photon_list_open(&list, scene, &order, job));
-    const double paths = (double)list.emitted;
-    *out = (light_probe){1, 1};
-    if (list.rays > 0) *out = (light_probe){(double)list.count / paths, (double)list.rays / paths};
+    *sparse = list.emitted > 0 && list.count * PILOT_YIELD < list.emitted &&
+              (double)target * (double)list.emitted > (double)list.count * PILOT_PATHS;
     photon_list_close(&list);
     return KD_OK;
-}
-
-/* Returns true if few paths leave a photon, and PILOT_PATHS do not fill the list. */
-static bool is_sparse(const photon_order *order, const light_probe *probed) {
-    return emit_paths_per_photons(order) > PILOT_PATHS && probed->yield * PILOT_YIELD < 1 &&
-           (double)order->target > probed->yield * PILOT_PATHS;
 }
 
 /* The options of the trial's maps. */
@@ -110,8 +97,7 @@ static void take_sample(const pilot *work, uint32_t number) {
     view.later.list = requests;
     view.later.counts = &counts;
     view.later.capacity = SAMPLE_REQUESTS;
-    const path_result followed = follow(work, number, &view).result;
-    const float rest = mean_channel(followed.radiance);
+    const float rest = mean_channel(follow(work, number, &view).result.radiance);
     const uint32_t found = (uint32_t)smaller(counts.requests, SAMPLE_REQUESTS);
     for (uint32_t i = 0; i < found; ++i) {
         const eye_request *at = &requests[i];
@@ -120,7 +106,6 @@ static void take_sample(const pilot *work, uint32_t number) {
         out->part[PHOTON_LIST_GLOBAL] += mean_channel(vec3_mul(at->throughput, global));
         out->part[PHOTON_LIST_CAUSTIC] += mean_channel(vec3_mul(at->throughput, caustic));
     }
-    out->cost = (float)followed.rays + LOOKUP_COST * (float)found;
     out->has_place = found > 0;
     if (found) out->place = requests[0].at.position;
     out->all = rest + out->part[PHOTON_LIST_GLOBAL] + out->part[PHOTON_LIST_CAUSTIC];
@@ -207,34 +192,23 @@ done:
     return status;
 }
 
-/* Sets the guides and whether the list is faint; *share is its share of the image's light. */
-static kd_status suit_list(photon_suit *suit, double *share, const pilot *work, int l,
-                           float median) {
-    *share = 0;
+static kd_status suit_list(photon_suit *suit, const pilot *work, int l, double lookups) {
+    float median = 0;
+    double share = 0;
+    KD_TRY(median_radiance(&median, work->samples));
     for (uint32_t i = 0; i < PILOT_SAMPLES; ++i)
-        *share += (double)sample_share(&work->samples[i], l, median) / PILOT_SAMPLES;
-    suit->faint = *share < PILOT_FAINT;
-    if (suit->faint || l == PHOTON_LIST_CAUSTIC) return KD_OK;
-    return guide(suit, work->rendered->scene, work->samples, l, median);
-}
-
-/* Sets the limits of the sparse lists. The variance of the image by
-   a map of share s and n paths is about s^2 / n; with n in proportion to s, all maps together have
-   that of one that holds all light. */
-static void limit_paths(photon_suit suit[PHOTON_LISTS], const pilot *work,
-                        const double shares[PHOTON_LISTS], const light_probe probes[PHOTON_LISTS],
-                        double lookups) {
-    double all = 0, camera = 0;
-    for (int l = 0; l < PHOTON_LISTS; ++l) all += shares[l];
-    for (uint32_t i = 0; i < PILOT_SAMPLES; ++i)
-        camera += (double)work->samples[i].cost / PILOT_SAMPLES;
-    for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const double part = shares[l] / (all > 1 ? all : 1);
-        const double limit = part * PILOT_EMISSION * lookups * camera / probes[l].rays;
-        suit[l].paths_max = limit < PATHS_MIN ? PATHS_MIN
-                            : limit < 0x1p62  ? (uint64_t)limit
-                                              : 1ull << 62;
-    }
+        share += (double)sample_share(&work->samples[i], l, median) / PILOT_SAMPLES;
+    suit->faint = share < PILOT_FAINT;
+    suit->paths_max = PILOT_PATHS;
+    if (suit->faint) return KD_OK;
+    if (l != PHOTON_LIST_CAUSTIC)
+        KD_TRY(guide(suit, work->rendered->scene, work->samples, l, median));
+    /* The variance of the image by a map of share s and n paths is about s^2 / n; with n in
+       proportion to s, all maps together have that of one that holds all light. */
+    const double limit =
+        lookups * share * (suit->guide_count ? PATHS_PER_GUIDED : PATHS_PER_LOOKUP);
+    if (limit > PILOT_PATHS) suit->paths_max = limit < 0x1p62 ? (uint64_t)limit : 1ull << 62;
+    return KD_OK;
 }
 
 kd_status pilot_run(photon_options *options, const frame *frame, double lookups) {
@@ -242,13 +216,8 @@ kd_status pilot_run(photon_options *options, const frame *frame, double lookups)
     photon_options trial = trial_options(options);
     photon_order orders[PHOTON_LISTS];
     bool sparse[PHOTON_LISTS], any = false;
-    double shares[PHOTON_LISTS] = {0};
-    light_probe probes[PHOTON_LISTS];
-    photon_suit suit[PHOTON_LISTS];
-    float median = 0;
     pilot work;
     memset(&work, 0, sizeof work);
-    memset(suit, 0, sizeof suit);
     work.rendered = frame;
     memset(options->suit, 0, sizeof options->suit);
     KD_TRY(photon_options_check(options));
@@ -258,24 +227,15 @@ kd_status pilot_run(photon_options *options, const frame *frame, double lookups)
     job_stage_begin(frame->job, "emit", 0);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         if (orders[l].target) orders[l].target = targets[l];
-        KD_TRY_GOTO(probe(&probes[l], frame->scene, orders[l], frame->job));
-        sparse[l] = is_sparse(&orders[l], &probes[l]);
+        orders[l].paths_max = 0;
+        KD_TRY_GOTO(probe(&sparse[l], frame->scene, orders[l], frame->job));
         any |= sparse[l];
     }
     if (!any) goto done;
     KD_TRY_GOTO(KD_RESERVE(work.samples, PILOT_SAMPLES));
     KD_TRY_GOTO(follow_all(&work, &trial));
-    KD_TRY_GOTO(median_radiance(&median, work.samples));
-    for (int l = 0; l < PHOTON_LISTS; ++l) {
-        if (!sparse[l]) continue;
-        KD_TRY_GOTO(suit_list(&suit[l], &shares[l], &work, l, median));
-        if (suit[l].guide_count == 0) continue;
-        photon_order_suit(&orders[l], &suit[l]);
-        KD_TRY_GOTO(probe(&probes[l], frame->scene, orders[l], frame->job));
-    }
-    limit_paths(suit, &work, shares, probes, lookups);
     for (int l = 0; l < PHOTON_LISTS; ++l)
-        if (sparse[l]) options->suit[l] = suit[l];
+        if (sparse[l]) KD_TRY_GOTO(suit_list(&options->suit[l], &work, l, lookups));
 done:
     job_stage_end(frame->job);
     memory_free(work.samples);
