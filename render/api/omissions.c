@@ -203,7 +203,7 @@ kd_status omissions_report(const scene_view *scene, const frame *frame) {
                     integrator->name);
     const bool all = strcmp(frame->options->techniques, "all") == 0 &&
                      strcmp(frame->options->show_techniques, "all") == 0;
-    if (!all && strcmp(integrator->name, "vcm") != 0)
+    if (!all && integrator != integrator_find("vcm"))
         log_message(LOG_INFO,
                     "integrator %s ignores --techniques and --show-techniques, options of vcm",
                     integrator->name);

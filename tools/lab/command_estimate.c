@@ -308,7 +308,7 @@ static kd_status compare_integrators(laboratory *work, bool replace_estimators) 
     KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
     kd_status status = experiment_run(&made);
     for (int i = 0; i < made.method_count && status == KD_OK; ++i)
-        if (strcmp(made.methods[i]->name, "vcm") == 0) status = write_shares(work);
+        if (made.methods[i] == integrator_find("vcm")) status = write_shares(work);
     if (status == KD_INTERRUPTED)
         general_note("interrupted; run the same command to resume from %s/experiment.jsonl",
                      work->values.report);
