@@ -8,7 +8,7 @@ integrator; without names, all of:
   lamps     corridors of 32, 200 and 20,000 lamps: relMSE and processor seconds at equal samples
   leaks     radiance behind a wall that has light on its other side only, relative to that side
   glass     floor beside a glass cube that holds a torus: photon maps relative to `vcm`
-  grass     floors of loose blades: photon maps relative to `path`
+  grass     floors covered with blades of grass: photon maps relative to `path`
 Shares are of wall-clock time on one thread, so the machine should be quiet.
 """
 import json

@@ -133,7 +133,8 @@ KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item) {
     return leaf;
 }
 
-/* Finds the plane of the grid at or next to x on the inner side; returns false if there is none. */
+/* Finds the grid plane nearest to x, but not outside the cell that x bounds; returns false if there
+   is none. */
 KD_FN bool compressed_plane_inside(compressed_grid grid, int axis, bool high, float x,
                                    uint32_t *plane) {
     const float at = (x - vec3_axis(grid.origin, axis)) / grid.step;

@@ -30,8 +30,7 @@ void lens_take(const pixel_view *view, int32_t count, bool cutouts, int32_t x, i
                uint32_t number, pixel_sample *sample) {
     const pixel_sample own = see(view, cutouts, x, y, number);
     pixel_view others = *view;
-    others.seed =
-        ~view->seed; /* the rays of all samples of a pixel are one sequence of their own */
+    others.seed = ~view->seed; /* a sequence that no sample of the pixel uses */
     pixel_sample sum;
     int32_t hits = 0;
     memset(&sum, 0, sizeof sum);

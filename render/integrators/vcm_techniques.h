@@ -17,8 +17,8 @@ void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *
 void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown, const scene_view *scene);
 
 /* Computes the spheres at which light paths are aimed: those of aim_targets. *count is 0 if there
-   are none, and for the technique splat alone if many paths meet them anyway: aimed paths then take
-   time, but hardly lessen the error of the picture. */
+   are none. It is also 0 for the technique splat alone if many unaimed paths meet them: aiming then
+   takes time and hardly reduces the error of the image. */
 kd_status vcm_aim(emission_target *targets, uint32_t *count, const vcm_view *view,
                   const scene_view *scene);
 
