@@ -92,7 +92,7 @@ kd_status vcm_aim(emission_target *targets, uint32_t *count, const vcm_view *vie
     const photon_emission emission = photon_emission_make(
         0, 0, box3_centre(scene->box), 0.5f * vec3_length(box3_size(scene->box)), false);
     for (uint32_t trial = 0; trial < AIM_TRIALS; ++trial) {
-        emitted_photon flying;
+        emitted_photon flying = {0};
         bool meets = false;
         if (!light_emit(scene, &emission, trial, &flying)) continue;
         for (uint32_t i = 0; i < *count; ++i) meets |= ray_meets(&flying.ray, targets + i);
