@@ -200,6 +200,10 @@ kd_status leaf_slots_open(leaf_slots *out, const pointtree_nd_view *tree, const 
     KD_TRY_GOTO(KD_RESERVE(points.rows, (uint64_t)tree->count * tree->dims));
     KD_TRY_GOTO(KD_RESERVE(points.nodes, tree->count));
     for (int i = 0; i < 2; ++i) KD_TRY_GOTO(KD_RESERVE(points.columns[i], 2 * points.stride));
+    large_pages_prefer(points.rows, (uint64_t)tree->count * tree->dims * sizeof *points.rows);
+    large_pages_prefer(out->nodes, (uint64_t)shape->leaf_count * LEAF_POINTS * sizeof *out->nodes);
+    for (int i = 0; i < 2; ++i)
+        large_pages_prefer(points.columns[i], 2 * points.stride * sizeof *points.columns[i]);
     parallel_for(1u << (shape->bucket_level - tied_levels(shape)), 1, tied_piece, &points);
 done:
     memory_free(points.rows);
