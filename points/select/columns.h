@@ -394,11 +394,22 @@ static inline uint32_t column_find(const int32_t *keys, const int32_t *ids, uint
     return i;
 }
 
-/* Stores the ids of the `equal` records that have this key. */
-static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t key, uint32_t equal,
-                               int32_t *to) {
-    uint32_t ties = 0;
-    for (uint32_t i = 0; ties < equal; ++i) {
+/* Stores the ids of the `equal` records that have this key, in order; `to` has space for `count`
+   values. */
+static inline void column_ties(const int32_t *keys, const int32_t *ids, uint32_t count, int32_t key,
+                               uint32_t equal, int32_t *to) {
+    uint32_t ties = 0, i = 0;
+#ifdef __AVX2__
+    const __m256i all = _mm256_set1_epi32(key);
+    for (; ties < equal && i + COLUMN_LANES <= count; i += COLUMN_LANES) {
+        const uint32_t mask = column_mask(_mm256_cmpeq_epi32(column_load(keys + i), all));
+        const __m256i packed =
+            _mm256_permutevar8x32_epi32(column_load(ids + i), column_order(mask));
+        column_store(to + ties, packed); /* ties <= i: within `count` values */
+        ties += (uint32_t)__builtin_popcount(mask);
+    }
+#endif
+    for (; ties < equal && i < count; ++i) {
         to[ties] = ids[i];
         ties += keys[i] == key;
     }
@@ -411,7 +422,7 @@ static inline column_pivot column_pivot_select(const int32_t *keys, const int32_
     const column_value value = column_select(keys, count, rank, scratch);
     column_pivot pivot = {value.value, 0, value.equal > 1};
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, value.value, value.equal, scratch[2]);
+    column_ties(keys, ids, count, value.value, value.equal, scratch[2]);
     pivot.id = column_select(scratch[2], value.equal, rank - value.less, scratch).value;
     return pivot;
 }

@@ -65,13 +65,32 @@ COLUMN_FN void fill_places(uint32_t dims, select_work *work, int64_t begin, int6
         if (missed[j] > 0) __atomic_store_n(&work->places.rough[j % dims], 1, __ATOMIC_RELAXED);
 }
 
+/* Converts eight points at a time. */
+COLUMN_FN int64_t fill_floats(uint32_t dims, const select_work *work, int64_t begin, int64_t end) {
+    enum { ROWS = 8 };
+    int32_t keys[ROWS * POINT_DIMS_MAX];
+    for (; begin + ROWS <= end; begin += ROWS) {
+        const float *from = work->keys.floats + (uint64_t)begin * dims;
+        int32_t *to = work->columns[0] + begin;
+        for (uint32_t j = 0; j < ROWS * dims; ++j) { /* select_key of pointtree_order_bits */
+            const int32_t bits = (int32_t)float_bits(from[j] + 0.0f);
+            keys[j] = bits ^ ((bits >> 31) & INT32_MAX);
+        }
+        for (uint32_t axis = 0; axis < dims; ++axis, to += work->stride)
+            for (uint32_t row = 0; row < ROWS; ++row) to[row] = keys[row * dims + axis];
+        for (uint32_t row = 0; row < ROWS; ++row) to[row] = (int32_t)(begin + row);
+    }
+    return begin;
+}
+
 COLUMN_FN void fill(uint32_t dims, select_work *work, int64_t begin, int64_t end) {
     int32_t *to = work->columns[0];
     if (work->places.points) {
         fill_places(dims, work, begin, end);
         return;
     }
-    for (int64_t i = begin; i < end; ++i) {
+    int64_t i = work->keys.floats ? fill_floats(dims, work, begin, end) : begin;
+    for (; i < end; ++i) {
         for (uint32_t axis = 0; axis < dims; ++axis)
             to[axis * work->stride + (uint64_t)i] =
                 select_key(point_key(&work->keys, (uint64_t)i, axis));

@@ -96,7 +96,7 @@ column_pivot point_places_select(const point_places *places, const int32_t *keys
     column_pivot pivot = {value.value, 0, value.equal > 1};
     *differ = false;
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, value.value, value.equal, scratch[2]);
+    column_ties(keys, ids, count, value.value, value.equal, scratch[2]);
     const double first = point_places_coordinate(places, scratch[2][0], axis);
     for (uint32_t i = 1; i < value.equal && !*differ; ++i)
         *differ = point_places_coordinate(places, scratch[2][i], axis) != first;

@@ -14,78 +14,65 @@ typedef struct scan_work {
     scan_piece_result *results;
 } scan_work;
 
-/* The box of one piece. `poison` sums c * 0, which is 0 for finite coordinates and NaN
-   otherwise. */
-static void scan_three_floats(scan_piece_result *result, const point_array *points, int64_t begin,
-                              int64_t end) {
-    const vec3 *p = (const vec3 *)points->coordinates;
-    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-    float poison = 0;
-    for (int64_t i = begin; i < end; ++i) {
-        const float c[3] = {p[i].x, p[i].y, p[i].z};
-        for (int axis = 0; axis < 3; ++axis) {
-            poison += c[axis] * 0;
-            lo[axis] = c[axis] < lo[axis] ? c[axis] : lo[axis];
-            hi[axis] = c[axis] > hi[axis] ? c[axis] : hi[axis];
-        }
+/* The box of one piece of packed points, eight floats or four doubles of each axis at a time.
+   `poison` sums c * 0, which is 0 for finite coordinates and NaN otherwise. */
+#define SCAN_PACKED(name, real)                                                                    \
+    static inline __attribute__((always_inline)) void name(                                        \
+        uint32_t dims, scan_piece_result *result, const real *x, int64_t begin, int64_t end) {     \
+        enum { ROWS = 32 / sizeof(real) };                                                         \
+        real lo[ROWS * POINT_DIMS_MAX], hi[ROWS * POINT_DIMS_MAX], poison[ROWS * POINT_DIMS_MAX];  \
+        for (uint32_t j = 0; j < ROWS * dims; ++j) {                                               \
+            lo[j] = (real)INFINITY;                                                                \
+            hi[j] = -(real)INFINITY;                                                               \
+            poison[j] = 0;                                                                         \
+        }                                                                                          \
+        int64_t i = begin;                                                                         \
+        for (; i + ROWS <= end; i += ROWS)                                                         \
+            for (uint32_t j = 0; j < ROWS * dims; ++j) {                                           \
+                const real c = x[(uint64_t)i * dims + j];                                          \
+                poison[j] += c * 0;                                                                \
+                lo[j] = c < lo[j] ? c : lo[j];                                                     \
+                hi[j] = c > hi[j] ? c : hi[j];                                                     \
+            }                                                                                      \
+        real sum = 0;                                                                              \
+        for (; i < end; ++i)                                                                       \
+            for (uint32_t axis = 0; axis < dims; ++axis) {                                         \
+                const real c = x[(uint64_t)i * dims + axis];                                       \
+                sum += c * 0;                                                                      \
+                point_box_include(&result->box, axis, (double)c);                                  \
+            }                                                                                      \
+        for (uint32_t j = 0; j < ROWS * dims; ++j) {                                               \
+            sum += poison[j];                                                                      \
+            if (lo[j] > hi[j]) continue; /* no point was assigned to this slot */                  \
+            point_box_include(&result->box, j % dims, (double)lo[j]);                              \
+            point_box_include(&result->box, j % dims, (double)hi[j]);                              \
+        }                                                                                          \
+        if (sum == 0) return;                                                                      \
+        for (i = begin; result->bad == UINT64_MAX; ++i)                                            \
+            for (uint32_t axis = 0; axis < dims; ++axis)                                           \
+                if (!isfinite(x[(uint64_t)i * dims + axis])) result->bad = (uint64_t)i;            \
     }
-    for (uint32_t axis = 0; axis < 3; ++axis) {
-        result->box.lo[axis] = (double)lo[axis] + 0.0;
-        result->box.hi[axis] = (double)hi[axis] + 0.0;
-    }
-    if (poison == 0) return;
-    int64_t i = begin;
-    while (vec3_is_finite(p[i])) ++i;
-    result->bad = (uint64_t)i;
-}
+SCAN_PACKED(scan_floats_of, float)
+SCAN_PACKED(scan_doubles_of, double)
 
-/* The same for packed doubles, four points at a time. */
-static inline __attribute__((always_inline)) void scan_doubles_of(uint32_t dims,
-                                                                  scan_piece_result *result,
-                                                                  const double *x, int64_t begin,
-                                                                  int64_t end) {
-    enum { ROWS = 4 };
-    double lo[ROWS * POINT_DIMS_MAX], hi[ROWS * POINT_DIMS_MAX], poison[ROWS * POINT_DIMS_MAX];
-    for (uint32_t j = 0; j < ROWS * dims; ++j) {
-        lo[j] = (double)INFINITY;
-        hi[j] = -(double)INFINITY;
-        poison[j] = 0;
+#define SCAN_BY_DIMS(dims, scan, ...)                                                              \
+    switch (dims) {                                                                                \
+    case 2: scan(2, __VA_ARGS__); break;                                                           \
+    case 3: scan(3, __VA_ARGS__); break;                                                           \
+    case 8: scan(8, __VA_ARGS__); break;                                                           \
+    default: scan(dims, __VA_ARGS__); break;                                                       \
     }
-    int64_t i = begin;
-    for (; i + ROWS <= end; i += ROWS)
-        for (uint32_t j = 0; j < ROWS * dims; ++j) {
-            const double c = x[(uint64_t)i * dims + j];
-            poison[j] += c * 0;
-            lo[j] = c < lo[j] ? c : lo[j];
-            hi[j] = c > hi[j] ? c : hi[j];
-        }
-    double sum = 0;
-    for (; i < end; ++i)
-        for (uint32_t axis = 0; axis < dims; ++axis) {
-            const double c = x[(uint64_t)i * dims + axis];
-            sum += c * 0;
-            point_box_include(&result->box, axis, c);
-        }
-    for (uint32_t j = 0; j < ROWS * dims; ++j) {
-        sum += poison[j];
-        if (lo[j] > hi[j]) continue; /* no point was assigned to this slot */
-        point_box_include(&result->box, j % dims, lo[j]);
-        point_box_include(&result->box, j % dims, hi[j]);
-    }
-    if (sum == 0) return;
-    for (i = begin; result->bad == UINT64_MAX; ++i)
-        for (uint32_t axis = 0; axis < dims; ++axis)
-            if (!isfinite(x[(uint64_t)i * dims + axis])) result->bad = (uint64_t)i;
+
+static void scan_floats(scan_piece_result *result, const point_array *points, int64_t begin,
+                        int64_t end) {
+    const float *x = (const float *)points->coordinates;
+    SCAN_BY_DIMS(points->dims, scan_floats_of, result, x, begin, end)
 }
 
 static void scan_doubles(scan_piece_result *result, const point_array *points, int64_t begin,
                          int64_t end) {
     const double *x = (const double *)points->coordinates;
-    switch (points->dims) {
-    case 2: scan_doubles_of(2, result, x, begin, end); break;
-    case 3: scan_doubles_of(3, result, x, begin, end); break;
-    default: scan_doubles_of(points->dims, result, x, begin, end); break;
-    }
+    SCAN_BY_DIMS(points->dims, scan_doubles_of, result, x, begin, end)
 }
 
 static void scan_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -95,13 +82,8 @@ static void scan_piece(void *context, int64_t begin, int64_t end, int thread) {
     scan_piece_result *result = &work->results[begin / SCAN_GRAIN];
     result->box = point_box_empty();
     result->bad = UINT64_MAX;
-    if (points->dims == 3 && points->scalar == POINT_FLOAT &&
-        points->stride_bytes == sizeof(vec3)) {
-        scan_three_floats(result, points, begin, end);
-        return;
-    }
-    if (points->scalar == POINT_DOUBLE && points->stride_bytes == points->dims * sizeof(double)) {
-        scan_doubles(result, points, begin, end);
+    if (points->stride_bytes == points->dims * point_scalar_bytes(points->scalar)) {
+        (points->scalar == POINT_FLOAT ? scan_floats : scan_doubles)(result, points, begin, end);
         return;
     }
     for (int64_t i = begin; i < end; ++i)

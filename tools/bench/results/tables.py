@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
-FRAMES, PYTHON = "h200-frames.txt", "h200-jztree.txt"
+FRAMES, PYTHON, WARP = "h200-frames.txt", "h200-jztree.txt", "h200-warp.txt"
 MERGED, MAKING, EXACT = "h200-merged.txt", "h200-making.txt", "xeon-exact-build.txt"
 POINTS, EPYC = "xeon-two-threads.txt", "epyc-two-threads.txt"
 RAYS, KIDDO, SCIPY = "xeon-alone-peers.txt", "xeon-kiddo.txt", "xeon-python.txt"
@@ -190,6 +190,16 @@ TABLES = {
             "exact",
             GPU,
             "823278e",
+        ),
+        (
+            "10M lidar rays in 1,000 worlds of 12 meshes, closest hits",
+            "{0:.2f} ms",
+            [(WARP, r"^Kandela, worlds +closest +([\d.]+) ms")],
+            "Warp: one mesh with groups {0:.2f}, a loop over the meshes {1:.2f}, a mesh per world {2:.2f} ms",
+            [(WARP, rf"^{name}, lbvh(?:, leaves 4)? +closest +([\d.]+) ms") for name in ("one mesh with groups", "loop over instances", "a mesh per world")],
+            "watertight",
+            GPU,
+            "e4b82b15",
         ),
     ],
     "cpu": [
