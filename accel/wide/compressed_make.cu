@@ -402,10 +402,10 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
 }
 
 /* Returns the nodes of a slab if the caller does not choose: for indexed leaves, where memory
-   counts, so few that the scratch takes less than the builder did before. */
+   counts, so few that the scratch takes a tenth of the form. */
 uint32_t slab_nodes_of(const tritree_view *tree, bool indexed) {
-    const uint32_t eighth = max(tree->node_count / 8, (uint32_t)COMPRESSED_SLAB_NODES_MIN);
-    return indexed ? min(eighth, (uint32_t)COMPRESSED_SLAB_NODES) : (uint32_t)COMPRESSED_SLAB_NODES;
+    const uint32_t part = max(tree->node_count / 64, (uint32_t)COMPRESSED_SLAB_NODES_MIN);
+    return indexed ? min(part, (uint32_t)COMPRESSED_SLAB_NODES) : (uint32_t)COMPRESSED_SLAB_NODES;
 }
 
 } // namespace

@@ -49,7 +49,7 @@
      one), never more than that spread. Such a triangle is certainly missed only if two weights
      differ in sign by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
-     triangles than its list holds, is cast by tritree_device_cast instead. */
+     triangles than its list holds, is cast by tritree_device_single instead. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #include "accel/tree/walk.h"
@@ -62,21 +62,23 @@ enum {
     COMPRESSED_LEAF_MARK = 0x80000000, /* flag of compressed_ray.at: the unit of a leaf */
     COMPRESSED_IDLE = 0xffffffff       /* value of compressed_ray.at: no ray, or a finished one */
 };
-/* value of compressed_ray.best: cast this ray by tritree_device_cast */
+/* value of compressed_ray.best: cast this ray by tritree_device_single */
 const uint32_t COMPRESSED_OPEN = KD_NONE - 1;
 
 /* Memory of a thread that does not fit into registers. */
 typedef struct compressed_stack {
     uint2 metas[COMPRESSED_MAX_DEPTH];
     uint32_t bases[COMPRESSED_MAX_DEPTH];
-    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN]; /* the number of deferred triangles, then their
-                                           positions in 16-byte rows */
+    /* the number of deferred triangles, then their positions in 16-byte rows, or, if leaves are
+       indexed, their ids */
+    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN];
 } compressed_stack;
 
 /* State that all rays of a kernel share. */
 typedef struct compressed_scene {
-    const uint4 *units;    /* two per 32-byte unit */
-    const float4 *corners; /* the tree's `rows`, for indexed leaves */
+    const uint4 *units;        /* two per 32-byte unit */
+    const float *positions;    /* for indexed leaves: the mesh */
+    const uint32_t *triangles; /* three vertices each */
     box3 box;
     bool empty;           /* no triangle can be hit */
     compressed_grid grid; /* of indexed leaves */
@@ -86,25 +88,25 @@ static __host__ __device__ __forceinline__ compressed_scene
 compressed_scene_of(const tritree_view &tree) {
     compressed_scene scene;
     scene.units = (const uint4 *)tree.compressed;
-    scene.corners = (const float4 *)tree.rows;
+    scene.positions = (const float *)tree.positions;
+    scene.triangles = tree.triangles;
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
     scene.grid = compressed_grid_make(tree.box);
     return scene;
 }
 
-/* Returns the id of a triangle by its position, in 16-byte rows of `corners` if leaves are indexed,
-   else of the units. */
+/* Returns the id of a deferred triangle. */
 template <bool indexed>
 COMPRESSED_FN uint32_t compressed_id_at(const compressed_scene &scene, uint32_t row) {
-    if (indexed) return row / 3;
+    if (indexed) return row;
     return __ldg((const uint32_t *)(scene.units + row) + 3) & ~COMPRESSED_LAST;
 }
 
 /* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
    The axes are permuted by selecting rows, not by moving data. */
 struct compressed_sight {
-    const float4 *x, *y, *z; /* rows of the first triangle; indexed: of triangle 0 */
+    const float *x, *y, *z; /* rows of the first triangle; indexed: coordinates of vertex 0 */
     float ox, oy, oz;
     float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
 };
@@ -392,7 +394,8 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
                                fmaf(-slack, fabsf(vz), (far.z - oz) * vz));
     }
 
-    __device__ __forceinline__ compressed_sight sight_of(const float4 *corners) const {
+    /* `stride`: from one axis to the next */
+    __device__ __forceinline__ compressed_sight sight_of(const float *corners, int stride) const {
         const uint32_t kz = rows_word >> 8;
         compressed_sight sight;
         sight.ox = kz == 0 ? oy : kz == 1 ? oz : ox;
@@ -401,10 +404,23 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         sight.along = kz == 0 ? dx : kz == 1 ? dy : dz;
         sight.shear_x = (kz == 0 ? dy : kz == 1 ? dz : dx) * sight.along;
         sight.shear_y = (kz == 0 ? dz : kz == 1 ? dx : dy) * sight.along;
-        sight.x = corners + (kz == 2 ? 0 : kz + 1);
-        sight.y = corners + (kz == 0 ? 2 : kz - 1);
-        sight.z = corners + kz;
+        sight.x = corners + stride * (kz == 2 ? 0 : kz + 1);
+        sight.y = corners + stride * (kz == 0 ? 2 : kz - 1);
+        sight.z = corners + stride * kz;
         return sight;
+    }
+
+    /* Tests triangle `id` of an indexed leaf. */
+    __device__ __forceinline__ static void test_indexed(const compressed_scene &scene,
+                                                        const compressed_sight &sight, uint32_t id,
+                                                        compressed_seen &seen) {
+        const uint32_t *index = scene.triangles + 3 * (uint64_t)id;
+        const uint64_t a = 3 * (uint64_t)__ldg(index), b = 3 * (uint64_t)__ldg(index + 1),
+                       c = 3 * (uint64_t)__ldg(index + 2);
+        const float4 x = make_float4(__ldg(sight.x + a), __ldg(sight.x + b), __ldg(sight.x + c), 0),
+                     y = make_float4(__ldg(sight.y + a), __ldg(sight.y + b), __ldg(sight.y + c), 0),
+                     z = make_float4(__ldg(sight.z + a), __ldg(sight.z + b), __ldg(sight.z + c), 0);
+        seen.test(sight, x, y, z);
     }
 
     /* Defers the triangle in this row until the end of traversal. Returns false if the list is
@@ -454,19 +470,23 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
        deferred triangles can then change the result. */
     __device__ __forceinline__ bool leaf(const compressed_scene &scene, compressed_stack &stack) {
         const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
-        const float4 *rows = indexed ? scene.corners : (const float4 *)(scene.units + first);
-        const compressed_sight sight = sight_of(rows);
+        const float *corners = indexed ? scene.positions : (const float *)(scene.units + first);
+        const compressed_sight sight = sight_of(corners, indexed ? 1 : 4);
         uint32_t i = 0, word = 0;
         bool found = false;
 #pragma unroll 1
         do {
             compressed_seen seen;
-            if (indexed) word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
-            const uint32_t from = indexed ? 3 * (word & ~COMPRESSED_LAST) : i;
-            const float4 z = __ldg(sight.z + from);
-            seen.test(sight, __ldg(sight.x + from), __ldg(sight.y + from), z);
-            if (!indexed) word = __float_as_uint(z.w);
-            const uint32_t id = word & ~COMPRESSED_LAST, row = indexed ? from : first + i;
+            if (indexed) {
+                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
+                test_indexed(scene, sight, word & ~COMPRESSED_LAST, seen);
+            } else {
+                const float4 z = __ldg((const float4 *)sight.z + i);
+                seen.test(sight, __ldg((const float4 *)sight.x + i),
+                          __ldg((const float4 *)sight.y + i), z);
+                word = __float_as_uint(z.w);
+            }
+            const uint32_t id = word & ~COMPRESSED_LAST, row = indexed ? id : first + i;
             i += indexed ? 1 : 3;
             if (seen.is_large() && seen.is_mixed()) continue;
             const float sum = seen.wa + seen.wb + seen.wc;
