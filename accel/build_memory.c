@@ -65,8 +65,8 @@ static kd_status reserve(const tritree_build_memory *memory, void **out, uint64_
                           : device_memory_reserve(out, bytes);
 }
 
-/* Returns true if the pool should give so many bytes back to the system, for the compressed form and
-   for other programs. Otherwise the next build saves the time of mapping them again. */
+/* Returns true if the pool should give so many bytes back to the system, for the compressed form
+   and for other programs. Otherwise the next build saves the time of mapping them again. */
 static bool is_much(uint64_t bytes) {
     uint64_t available = 0;
     if (bytes <= TRIM_BYTES) return false;
@@ -222,9 +222,9 @@ done:
     return status;
 }
 
-/* Bytes per triangle of the tree on the device besides the builder's memory, with the corners of its
-   triangles and, from MANY_TRIANGLES on, without. The compressed form does not count, because it is
-   built after the builder's memory is released. */
+/* Bytes per triangle of the tree on the device besides the builder's memory, with the corners of
+   its triangles and, from MANY_TRIANGLES on, without. The compressed form does not count, because
+   it is built after the builder's memory is released. */
 enum { TREE_BYTES_EACH = 160, TREE_BYTES_LEAN = 60 };
 /* From this number of triangles on, a builder is passed over that needs more than an eighth of the
    free memory: other programs need some, too, and the difference in the speed of rays is small. */

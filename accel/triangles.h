@@ -52,7 +52,8 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const tritree_builder_cuda *row, int32_t device);
 /* Moves a tree from the host to the device. */
 kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device);
-/* Builds nodes and references again if they were freed, and keeps them from then on. Thread-safe. */
+/* Builds nodes and references again if they were freed, and keeps them from then on. Thread-safe.
+ */
 kd_status triangles_cuda_restore(const kd_triangles *tree);
 /* Copies the tree to the host, statistics included; `mesh`: with its mesh. The caller closes the
    copy with kd_triangles_close. */

@@ -24,7 +24,8 @@ kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blo
 
 /* Single rays, by the fastest traversal that the tree supports on the target processor: the wide
    form on a CPU (accel/wide), `nodes` or the compressed form on a device
-   (accel/wide/compressed_single.cuh), else the reference traversal. The result equals that of the reference, bit for bit. */
+   (accel/wide/compressed_single.cuh), else the reference traversal. The result equals that of the
+   reference, bit for bit. */
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
    With `any`, only whether the hit's triangle is KD_NONE is defined. */

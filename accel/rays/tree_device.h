@@ -15,9 +15,10 @@ extern "C" {
      view.rows       for each triangle, the three corners: one row of four floats per axis
      view.compressed the compressed wide form, if it is built; batches of rays traverse it
                      (accel/wide/compressed_form.h)
-   Rendering and photon emission get only the view and cast rays by accel/wide/compressed_single.cuh.
-   A tree of COMPRESSED_MANY triangles has no rows, unless its compressed form could not be built;
-   nodes and references are freed once it is. All rays then go through the compressed form. */
+   Rendering and photon emission get only the view and cast rays by
+   accel/wide/compressed_single.cuh. A tree of COMPRESSED_MANY triangles has no rows, unless its
+   compressed form could not be built; nodes and references are freed once it is. All rays then go
+   through the compressed form. */
 typedef struct tritree_cuda {
     tritree_view view;
     void *memory; /* the mesh, and cursors for concurrent batches */
@@ -53,8 +54,7 @@ KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
 KD_DEVICE_CALL(tritree_cuda_settle, (tritree_cuda * tree, void *stream));
 /* Gives a tree without nodes and references those of the same tree, in device memory; they are
    copied. Synchronises the stream. */
-KD_DEVICE_CALL(tritree_cuda_restore,
-               (tritree_cuda * tree, const tritree_view *view, void *stream));
+KD_DEVICE_CALL(tritree_cuda_restore, (tritree_cuda * tree, const tritree_view *view, void *stream));
 /* For tests: the number of triangles from which trees have no rows. */
 KD_DEVICE_ANSWER(void, tritree_cuda_lean_from, (uint64_t triangles), );
 KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* accepts a zeroed tree */

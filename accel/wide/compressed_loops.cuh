@@ -114,7 +114,7 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, ind
     do {
         if (!(ray.at & COMPRESSED_LEAF_MARK)) {
             ray.step(scene);
-            ray.pick(stack);
+            ray.pick(scene, stack);
         }
         __syncwarp();
         steps = __popc(__ballot_sync(~0u, !(ray.at & COMPRESSED_LEAF_MARK))) >= COMPRESSED_STEPS;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, ind
         if (ray.leaf(scene, stack))
             ray.at = COMPRESSED_IDLE;
         else
-            ray.pick(stack);
+            ray.pick(scene, stack);
     }
     __syncwarp();
 }

@@ -5,7 +5,8 @@
    use the same scratch memory one after another. The size of the form is not known before all have
    been converted: the first slab predicts it. If that does not suffice, the remaining slabs are
    only measured, and all of them are converted again into as much memory as they need.
-   Memory: some 420 bytes of scratch per node of the tree or the slab. If memory is short, slabs
+   Memory: some 420 bytes of scratch per node of the tree or the slab; a sixty-fourth of a large
+   tree. If memory is short, slabs
    become smaller, and they are measured first. */
 #include "accel/wide/compressed_form.h"
 #include "accel/wide/compressed_slab.cuh"
@@ -41,6 +42,7 @@ struct conversion {
     scratch finer, items, nodes; /* nodes: those of a slab */
     cudaStream_t stream;
     bool indexed;
+    uint32_t alignment;
     /* the form, while slabs are converted */
     void *units;
     uint64_t capacity; /* units */
@@ -168,6 +170,7 @@ kd_status find_items(conversion *run) {
     m->source.at = c->at;
     m->source.min_side = compressed_min_side(c->tree.box);
     m->source.indexed = run->indexed;
+    m->source.alignment = run->alignment;
     m->cell = c->cell;
     m->counts = c->counts;
     m->node_capacity = c->node_capacity;
@@ -310,7 +313,7 @@ kd_status convert_slabs(conversion *run, const tritree_view *tree, compressed_to
     for (uint64_t i = 0; i < top->slab_count; ++i) {
         compressed_slab *slab = &top->slabs[i];
         tritree_view view;
-        if (first > COMPRESSED_UNITS_MAX - COMPRESSED_NODE_UNITS) return KD_OK;
+        if (first > compressed_units_max(run->alignment) - COMPRESSED_NODE_UNITS) return KD_OK;
         KD_TRY(view_slab(run, tree, slab, &view));
         slab->empty = view.reference_count == 0;
         if (slab->empty) continue;
@@ -346,7 +349,8 @@ kd_status convert_in_slabs(conversion *run, const tritree_view *tree, compressed
     uint64_t end = 0;
     *count = 0;
     KD_TRY(convert_slabs(run, tree, top, predict, &end));
-    if (end == 0 || end + COMPRESSED_SPARE_UNITS > COMPRESSED_UNITS_MAX) return KD_OK;
+    if (end == 0 || end + COMPRESSED_SPARE_UNITS > compressed_units_max(run->alignment))
+        return KD_OK;
     if (end > run->capacity) {
         device_pool_release(run->units, run->stream);
         run->units = NULL;
@@ -373,6 +377,7 @@ kd_status convert(conversion *run, const tritree_view *tree, uint32_t maximum, b
     if (tree->node_count <= maximum) return convert_whole(run, tree, count);
     kd_status status = device_stream_wait(run->stream);
     if (status == KD_OK) status = compressed_top_open(&top, tree, maximum);
+    top.alignment = run->alignment;
     if (status == KD_OK)
         status = top.slab_count ? convert_in_slabs(run, tree, &top, predict, count)
                                 : convert_whole(run, tree, count);
@@ -388,6 +393,7 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
     memset(&run, 0, sizeof run);
     run.stream = stream;
     run.indexed = indexed;
+    run.alignment = compressed_alignment(indexed, tree->triangle_count);
     const kd_status status = convert(&run, tree, maximum, predict, &count);
     device_pool_release(run.finer.memory, stream);
     device_pool_release(run.items.memory, stream);

@@ -5,11 +5,11 @@
    children that are still to be visited; the node's order for the ray's octant tells which one is
    next.
    Invariants: with R, units and the point P of a hit as in compressed_walk.cuh: the bytes of a box
-   contain P, whose distance from the ray is at most 6 units. t of a plane is (p - o) / d + q (e / d):
-   the difference, the two products, 1 / d, e and the sum have errors of at most 10 units together,
-   as q e is at most the tree's side, 2 R. Boxes are widened by 32 units and intervals by 128, as in
-   walk.h, so no box that contains P is missed. Where numbers overflow, a comparison with NaN hits
-   the box. */
+   contain P, whose distance from the ray is at most 6 units. t of a plane is (p - o) / d + q (e /
+   d): the difference, the two products, 1 / d, e and the sum have errors of at most 10 units
+   together, as q e is at most the tree's side, 2 R. Boxes are widened by 32 units and intervals by
+   128, as in walk.h, so no box that contains P is missed. Where numbers overflow, a comparison with
+   NaN hits the box. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_SINGLE_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_SINGLE_CUH
 #include "accel/tree/walk.h"
@@ -66,7 +66,8 @@ TRITREE_DEVICE_FN uint32_t compressed_single_step(const compressed_single *ray, 
 TRITREE_DEVICE_FN bool compressed_single_leaf(const tritree_view *tree, uint32_t unit,
                                               const precomputed_ray *ray, float tmin,
                                               ray_hit *best) {
-    const uint32_t *list = (const uint32_t *)((const uint4 *)tree->compressed + 2 * (uint64_t)unit) - 4;
+    const uint32_t *list =
+        (const uint32_t *)((const uint4 *)tree->compressed + 2 * (uint64_t)unit) - 4;
     bool found = false;
     uint32_t word;
 #pragma unroll 1
@@ -110,6 +111,7 @@ TRITREE_DEVICE_FN ray_hit compressed_single_cast(const tritree_view *tree, ray r
     const precomputed_ray precomputed = precomputed_ray_make(ray);
     const compressed_single walk = compressed_single_make(&begun);
     const uint4 *units = (const uint4 *)tree->compressed;
+    const uint32_t alignment = compressed_alignment(true, tree->triangle_count);
     uint32_t at = 0, left = compressed_single_step(&walk, units, best.t + walk.slack_t);
     for (;;) {
         while (!left) {
@@ -119,8 +121,7 @@ TRITREE_DEVICE_FN ray_hit compressed_single_cast(const tritree_view *tree, ray r
         const uint4 row = __ldg(units + 2 * (uint64_t)at + walk.row);
         const uint32_t lane = compressed_single_next(row.w, walk.iz < 0, left);
         const uint32_t place = (lane < 4 ? row.x : row.y) >> (8 * (lane & 3)) & 127;
-        const uint32_t unit =
-            (row.z & ((1u << COMPRESSED_INNER_SHIFT) - 1)) * COMPRESSED_NODE_UNITS + place;
+        const uint32_t unit = (row.z & ((1u << COMPRESSED_INNER_SHIFT) - 1)) * alignment + place;
         left &= ~(1u << lane);
         if (place > COMPRESSED_NODE_UNITS * (row.z >> COMPRESSED_INNER_SHIFT)) {
             if (compressed_single_leaf(tree, unit, &precomputed, ray.tmin, &best) && any)

@@ -79,6 +79,7 @@ typedef struct compressed_scene {
     const uint4 *units;        /* two per 32-byte unit */
     const float *positions;    /* for indexed leaves: the mesh */
     const uint32_t *triangles; /* three vertices each */
+    uint32_t alignment;        /* of blocks, if leaves are indexed */
     box3 box;
     bool empty;           /* no triangle can be hit */
     compressed_grid grid; /* of indexed leaves */
@@ -90,6 +91,7 @@ compressed_scene_of(const tritree_view &tree) {
     scene.units = (const uint4 *)tree.compressed;
     scene.positions = (const float *)tree.positions;
     scene.triangles = tree.triangles;
+    scene.alignment = compressed_alignment(true, tree.triangle_count);
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
     scene.grid = compressed_grid_make(tree.box);
@@ -359,7 +361,7 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
     /* Moves to the nearest child of the current group, or of the group on top of the stack; sets
        COMPRESSED_IDLE if there is none. The rest of a group is pushed only if the child is a node;
        while leaves are visited the group stays in registers. */
-    __device__ __forceinline__ void pick(compressed_stack &stack) {
+    __device__ __forceinline__ void pick(const compressed_scene &scene, compressed_stack &stack) {
         if (!hits) {
             if ((waiting & COMPRESSED_WAITING) == 0) {
                 at = COMPRESSED_IDLE;
@@ -372,7 +374,8 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         const uint32_t first = compressed_topmost(hits);
         hits ^= 1u << first;
         const uint32_t place = compressed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
-        at = compressed_place_in(base & ((1u << COMPRESSED_INNER_SHIFT) - 1), place);
+        const uint32_t block = base & ((1u << COMPRESSED_INNER_SHIFT) - 1);
+        at = indexed ? block * scene.alignment + place : compressed_place_in(block, place);
         if (place <= COMPRESSED_NODE_UNITS * (base >> COMPRESSED_INNER_SHIFT)) { /* a node */
             if (hits) {
                 stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),

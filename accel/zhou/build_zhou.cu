@@ -4,8 +4,8 @@
    Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
    zhou_large.cuh, zhou_small.cuh, emit.cuh.
    Work: O(n log n).
-   Memory: see lay_out_zhou; about 850 bytes per triangle and 0.1 GB; from 8 million triangles on
-   375, and twice that each time that does not suffice.
+   Memory: see lay_out_zhou; about 720 bytes per triangle and 0.1 GB; from 8 million triangles on
+   155, and twice that each time that does not suffice.
    Invariants: nothing depends on the order of lists; nothing is allocated, and nothing is copied to
    the host before the end.
    Differs from the paper in: the points listed in stages.h; a level of the large-node stage is one
@@ -13,7 +13,8 @@
    subtree is built by one warp, depth first, with its masks in shared memory.
    Data flow: zhou_clear, set_up (one thread per triangle: input -> the root's parts and box),
    zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
-   segments of nodes and ids), then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
+   segments of nodes and ids); for a large mesh the former only down to nodes that wait, then both
+   for each slab (nodes that wait -> the same); then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
    layout): all on one stream; each reads the output of the previous ones. */
 #include "accel/zhou/zhou_large.cuh"
 #include "accel/zhou/zhou_small.cuh"
@@ -209,8 +210,8 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     lay_out_pools(k, arena);
 }
 
-/* Returns the parts that can wait: 16 bytes each where the nodes will be, and as many in the place of
-   the references. */
+/* Returns the parts that can wait: 16 bytes each where the nodes will be, and as many in the place
+   of the references. */
 uint32_t waiting_of(const zhou_device *k) {
     const uint64_t parts = (uint64_t)ZHOU_GROWTH_MAX * k->input.triangle_count + 1;
     const uint32_t fit = k->node_capacity / 2 < k->reference_capacity / 4
@@ -231,8 +232,8 @@ kd_status launch_small(const zhou_device *k, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* Builds the subtrees of the nodes that wait. Of two successive slabs the nodes do not fit into one,
-   so their number is bounded; a launch without a slab ends at once. */
+/* Builds the subtrees of the nodes that wait. Of two successive slabs the nodes do not fit into
+   one, so their number is bounded; a launch without a slab ends at once. */
 kd_status build_slabs(zhou_device *k, cudaStream_t stream) {
     const uint64_t launches = 2 * (uint64_t)k->waiting_capacity / k->slab_max + 1;
     k->stops = false;

@@ -290,8 +290,7 @@ __device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &le
 
 /* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. Called
    by one thread. Returns false if the capacity is exceeded. */
-__device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level,
-                                    zhou_shared &s) {
+__device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
     const zhou_plan *plan = &s.plan;
     const uint32_t more = 2 * (uint32_t)(plan->cuts + 1);
     uint32_t pair = atomicAdd(&k.count->nodes, more);
@@ -337,12 +336,11 @@ __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level
 __device__ inline clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
                                             zhou_node *child) {
     const bool small = child->count <= ZHOU_SMALL_MAX;
-    child->first = small ? atomicAdd(&k.count->small_parts, child->count)
-                         : zhou_take_parts(k, &k.count->parts[level.parts_next], level.to,
-                                           child->count);
+    child->first =
+        small ? atomicAdd(&k.count->small_parts, child->count)
+              : zhou_take_parts(k, &k.count->parts[level.parts_next], level.to, child->count);
     if (small ? (uint64_t)child->first + child->count > k.small_capacity
-              : child->first == KD_NONE ||
-                    !zhou_is_apart(k, level, child->first, child->count)) {
+              : child->first == KD_NONE || !zhou_is_apart(k, level, child->first, child->count)) {
         exhaust(k, EXHAUSTED_POOL, level.next);
         return NULL;
     }
@@ -361,8 +359,8 @@ __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
     }
 }
 
-__device__ __forceinline__ void zhou_enqueue_children(const zhou_device &k,
-                                                      const zhou_level &level, zhou_shared &s) {
+__device__ __forceinline__ void zhou_enqueue_children(const zhou_device &k, const zhou_level &level,
+                                                      zhou_shared &s) {
     if (threadIdx.x == 0) zhou_take_boxes(s);
     __syncthreads();
     if (threadIdx.x < 64) zhou_enqueue_child(k, level, s.child[threadIdx.x >> 5]);
@@ -450,8 +448,7 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &
     if (threadIdx.x < 2) {
         const uint32_t count = s.merge.count[threadIdx.x],
                        placed = atomicAdd(&merge->count[threadIdx.x], count);
-        s.to[threadIdx.x] =
-            k.pool + merge->first + (threadIdx.x ? room - placed - count : placed);
+        s.to[threadIdx.x] = k.pool + merge->first + (threadIdx.x ? room - placed - count : placed);
     }
     __syncthreads();
     zhou_scatter(k, s, refs, before);

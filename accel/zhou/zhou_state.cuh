@@ -17,8 +17,8 @@ enum {
 
 /* The results that the chunks of a node accumulate, if there are several. */
 struct zhou_merge {
-    /* place for the parts of both children: those of the left one from the front, those of the right
-       one from the end; of a node that waits: its place in the arrays `waiting` */
+    /* place for the parts of both children: those of the left one from the front, those of the
+       right one from the end; of a node that waits: its place in the arrays `waiting` */
     uint32_t first;
     uint32_t count[2], done;
     int box[2][6]; /* bounds of the children's parts: minima of lo and of -hi, ordered */
@@ -73,8 +73,9 @@ struct zhou_device : build_state {
     uint32_t *id_segments;         /* ids of their leaves */
     uint32_t *node_next, *id_next; /* the next segment of a segment */
     zhou_counters *count;
-    uint32_t part_capacity, slab_part_capacity, waiting_capacity, slab_capacity, small_capacity, level_capacity, task_capacity, root_capacity,
-        raw_capacity, id_capacity, leaf_capacity, segment_capacity, id_segment_capacity;
+    uint32_t part_capacity, slab_part_capacity, waiting_capacity, slab_capacity, small_capacity,
+        level_capacity, task_capacity, root_capacity, raw_capacity, id_capacity, leaf_capacity,
+        segment_capacity, id_segment_capacity;
     uint64_t memory_bytes;
 };
 

@@ -146,8 +146,8 @@ static void test_traversals_match_cpu(void **state) {
     free(a);
 }
 
-/* Trees that keep only the compressed form and the mesh: batches, and rays with such small directions
-   that they are cast one at a time. */
+/* Trees that keep only the compressed form and the mesh: batches, and rays with such small
+   directions that they are cast one at a time. */
 static void compare_lean(answers *a, case_triangles which, uint32_t count) {
     triangle_set set = triangle_set_make(which, count);
     const tritree_options options = tritree_options_default();

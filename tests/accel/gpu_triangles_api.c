@@ -409,7 +409,7 @@ int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results_equal_cpu_results),
-                                       cmocka_unit_test(test_freed_nodes_are_built_again),
+        cmocka_unit_test(test_freed_nodes_are_built_again),
         cmocka_unit_test(test_cpu_tree_on_device),
         cmocka_unit_test(test_mesh_on_the_device),
         cmocka_unit_test(test_rays_on_the_device),
