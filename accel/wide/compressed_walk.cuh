@@ -54,7 +54,7 @@
 #define KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #include "accel/tree/walk.h"
 #include "accel/wide/compressed_form.h"
-#include "accel/wide/compressed_lanes.cuh"
+#include "accel/wide/compressed_seen.cuh"
 
 enum {
     COMPRESSED_WAITING = 127,
@@ -73,89 +73,6 @@ typedef struct compressed_stack {
        indexed, their ids */
     uint32_t uncertain[1 + COMPRESSED_UNCERTAIN];
 } compressed_stack;
-
-/* State that all rays of a kernel share. */
-typedef struct compressed_scene {
-    const uint4 *units;        /* two per 32-byte unit */
-    const float *positions;    /* for indexed leaves: the mesh */
-    const uint32_t *triangles; /* three vertices each */
-    uint32_t alignment;        /* of blocks, if leaves are indexed */
-    box3 box;
-    bool empty;           /* no triangle can be hit */
-    compressed_grid grid; /* of indexed leaves */
-} compressed_scene;
-
-static __host__ __device__ __forceinline__ compressed_scene
-compressed_scene_of(const tritree_view &tree) {
-    compressed_scene scene;
-    scene.units = (const uint4 *)tree.compressed;
-    scene.positions = (const float *)tree.positions;
-    scene.triangles = tree.triangles;
-    scene.alignment = compressed_alignment(true, tree.triangle_count);
-    scene.box = tree.box;
-    scene.empty = tree.reference_count == 0;
-    scene.grid = compressed_grid_make(tree.box);
-    return scene;
-}
-
-/* Returns the id of a deferred triangle. */
-template <bool indexed>
-COMPRESSED_FN uint32_t compressed_id_at(const compressed_scene &scene, uint32_t row) {
-    if (indexed) return row;
-    return __ldg((const uint32_t *)(scene.units + row) + 3) & ~COMPRESSED_LAST;
-}
-
-/* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
-   The axes are permuted by selecting rows, not by moving data. */
-struct compressed_sight {
-    const float *x, *y, *z; /* rows of the first triangle; indexed: coordinates of vertex 0 */
-    float ox, oy, oz;
-    float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
-};
-
-/* A triangle in that coordinate system: corners relative to the origin and sheared, and the three
-   edge functions (barycentric weights up to a common factor). */
-struct compressed_seen {
-    float ax, ay, az, bx, by, bz, cx, cy, cz;
-    float wa, wb, wc, smallest;
-
-    __device__ __forceinline__ void test(const compressed_sight &by_ray, float4 x, float4 y,
-                                         float4 z) {
-        az = z.x - by_ray.oz, bz = z.y - by_ray.oz, cz = z.z - by_ray.oz;
-        ax = x.x - by_ray.ox - by_ray.shear_x * az, ay = y.x - by_ray.oy - by_ray.shear_y * az;
-        bx = x.y - by_ray.ox - by_ray.shear_x * bz, by = y.y - by_ray.oy - by_ray.shear_y * bz;
-        cx = x.z - by_ray.ox - by_ray.shear_x * cz, cy = y.z - by_ray.oy - by_ray.shear_y * cz;
-        wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
-        smallest = compressed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
-    }
-    /* is_large: the float weights have certain signs. is_mixed: the signs differ, so the ray
-       misses. */
-    __device__ __forceinline__ bool is_large() const { return smallest > 0x1p-80f; }
-    __device__ __forceinline__ bool is_mixed() const {
-        const int a = __float_as_int(wa), b = __float_as_int(wb), c = __float_as_int(wc);
-        return ((a ^ b) | (a ^ c)) < 0;
-    }
-    __device__ __forceinline__ float wide() const {
-        return compressed_max3(fabsf(ax), fabsf(bx), fabsf(cx));
-    }
-    __device__ __forceinline__ float tall() const {
-        return compressed_max3(fabsf(ay), fabsf(by), fabsf(cy));
-    }
-    /* Upper bound of the error of t for a triangle seen nearly edge-on. */
-    __device__ __forceinline__ float blur(float inverse, float along) const {
-        const float deep = compressed_max3(fabsf(az), fabsf(bz), fabsf(cz));
-        const float spread = compressed_max3(az, bz, cz) - compressed_min3(az, bz, cz);
-        const float off =
-            0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
-        return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
-    }
-    /* Returns true if the ray certainly misses a triangle for which triangle_intersect would use
-       double precision, because two weights of opposite sign exceed their rounding errors. */
-    __device__ __forceinline__ bool is_passed() const {
-        const float rounding = 0x1p-21f * wide() * tall();
-        return compressed_min3(wa, wb, wc) < -rounding && compressed_max3(wa, wb, wc) > rounding;
-    }
-};
 
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
    bounded: steps also cull children beyond the ray's end, which `any` requires; otherwise only a
@@ -413,19 +330,6 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         return sight;
     }
 
-    /* Tests triangle `id` of an indexed leaf. */
-    __device__ __forceinline__ static void test_indexed(const compressed_scene &scene,
-                                                        const compressed_sight &sight, uint32_t id,
-                                                        compressed_seen &seen) {
-        const uint32_t *index = scene.triangles + 3 * (uint64_t)id;
-        const uint64_t a = 3 * (uint64_t)__ldg(index), b = 3 * (uint64_t)__ldg(index + 1),
-                       c = 3 * (uint64_t)__ldg(index + 2);
-        const float4 x = make_float4(__ldg(sight.x + a), __ldg(sight.x + b), __ldg(sight.x + c), 0),
-                     y = make_float4(__ldg(sight.y + a), __ldg(sight.y + b), __ldg(sight.y + c), 0),
-                     z = make_float4(__ldg(sight.z + a), __ldg(sight.z + b), __ldg(sight.z + c), 0);
-        seen.test(sight, x, y, z);
-    }
-
     /* Defers the triangle in this row until the end of traversal. Returns false if the list is
        full. */
     __device__ __forceinline__ bool defer(const compressed_scene &scene, compressed_stack &stack,
@@ -475,14 +379,20 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
         const float *corners = indexed ? scene.positions : (const float *)(scene.units + first);
         const compressed_sight sight = sight_of(corners, indexed ? 1 : 4);
+        const uint32_t *const list = (const uint32_t *)(scene.units + first) - 4;
+        compressed_next next;
         uint32_t i = 0, word = 0;
         bool found = false;
+        if (indexed) next.fetch(scene, list);
 #pragma unroll 1
         do {
             compressed_seen seen;
             if (indexed) {
-                word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
-                test_indexed(scene, sight, word & ~COMPRESSED_LAST, seen);
+                const float4 x = next.along(sight.x), y = next.along(sight.y),
+                             z = next.along(sight.z);
+                word = next.word;
+                if (!(word & COMPRESSED_LAST)) next.fetch(scene, list + i + 1);
+                seen.test(sight, x, y, z);
             } else {
                 const float4 z = __ldg((const float4 *)sight.z + i);
                 seen.test(sight, __ldg((const float4 *)sight.x + i),

@@ -14,8 +14,8 @@
    Data flow: zhou_clear, set_up (one thread per triangle: input -> the root's parts and box),
    zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
    segments of nodes and ids); for a large mesh the former only down to nodes that wait, then both
-   for each slab (nodes that wait -> the same); then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
-   layout): all on one stream; each reads the output of the previous ones. */
+   for each slab (nodes that wait -> the same); then sum_sizes, place_nodes, zhou_move_roots,
+   zhou_move_leaves (the layout): all on one stream; each reads the output of the previous ones. */
 #include "accel/zhou/zhou_large.cuh"
 #include "accel/zhou/zhou_small.cuh"
 #include "accel/zhou/zhou_state.cuh"
