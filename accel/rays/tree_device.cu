@@ -1,6 +1,6 @@
 /* A triangle tree on a CUDA device: copies the tree and builds the arrays for optimised kernels.
-   Data flow: arrays on the host or the device -> one block of memory; prepare_rows, one thread per
-   triangle -> `rows`. All of it in the stream's order. */
+   Data flow: arrays on the host or the device -> one or two blocks of memory; prepare_rows, one thread
+   per triangle -> `rows`, unless the tree is large. All of it in the stream's order. */
 #include "accel/rays/tree_device.h"
 #include "accel/tree/triangle.h"
 #include "accel/wide/compressed_form.h"
@@ -78,28 +78,40 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
     return KD_OK;
 }
 
-kd_status make_rows(tritree_cuda *tree, cudaStream_t stream) {
-    tritree_view *view = &tree->view;
-    const uint64_t bytes = view->triangle_count * sizeof(triangle_rows);
-    if (bytes == 0) return KD_OK;
-    KD_TRY(device_memory_reserve(&tree->rows, bytes));
-    tree->bytes += bytes;
-    view->rows = (const triangle_rows *)tree->rows;
+kd_status fill_rows(const tritree_cuda *tree, cudaStream_t stream) {
+    const tritree_view *view = &tree->view;
+    if (view->triangle_count == 0) return KD_OK;
     prepare_rows<<<cuda_blocks(view->triangle_count, BLOCK), BLOCK, 0, stream>>>(
-        *view, (triangle_rows *)tree->rows);
+        *view, (triangle_rows *)view->rows);
     KD_CUDA_LAUNCHED("prepare_rows");
     return KD_OK;
 }
 
+void lay_out_rows(tritree_cuda *tree, cuda_arena *arena) {
+    tree->view.rows =
+        (triangle_rows *)cuda_arena_take(arena, tree->view.triangle_count, sizeof(triangle_rows));
+}
+
+kd_status make_rows(tritree_cuda *tree, cudaStream_t stream) {
+    KD_TRY(place(&tree->rows, &tree->bytes, [&](cuda_arena *arena) { lay_out_rows(tree, arena); }));
+    return fill_rows(tree, stream);
+}
+
+/* In one block, or, if the nodes will be freed, in two. */
 kd_status place_tree(tritree_cuda *tree, const tritree_view *view, uint32_t position_count,
                      cudaStream_t stream) {
-    KD_TRY(place(&tree->memory, &tree->bytes,
-                 [&](cuda_arena *arena) { lay_out_mesh(tree, arena, position_count); }));
-    KD_TRY(place(&tree->nodes, &tree->node_bytes,
-                 [&](cuda_arena *arena) { lay_out_nodes(tree, arena); }));
+    const bool lean = is_lean(view->triangle_count);
+    KD_TRY(place(&tree->memory, &tree->bytes, [&](cuda_arena *arena) {
+        lay_out_mesh(tree, arena, position_count);
+        if (!lean) lay_out_nodes(tree, arena);
+        if (!lean) lay_out_rows(tree, arena);
+    }));
+    if (lean)
+        KD_TRY(place(&tree->nodes, &tree->node_bytes,
+                     [&](cuda_arena *arena) { lay_out_nodes(tree, arena); }));
     tree->bytes += tree->node_bytes;
     KD_TRY(fill(tree, view, position_count, stream));
-    return is_lean(view->triangle_count) ? KD_OK : make_rows(tree, stream);
+    return lean ? KD_OK : fill_rows(tree, stream);
 }
 
 /* Returns true if leaves with the corners of their triangles, predicted from the number of nodes,
@@ -213,7 +225,8 @@ uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triang
     tree.view.triangle_count = triangles;
     lay_out_mesh(&tree, &arena, positions);
     lay_out_nodes(&tree, &arena);
-    return arena.used + (is_lean(triangles) ? 0 : triangles * sizeof(triangle_rows));
+    if (!is_lean(triangles)) lay_out_rows(&tree, &arena);
+    return arena.used;
 }
 
 kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {

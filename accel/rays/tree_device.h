@@ -21,9 +21,9 @@ extern "C" {
    through the compressed form. */
 typedef struct tritree_cuda {
     tritree_view view;
-    void *memory; /* the mesh, and cursors for concurrent batches */
-    void *nodes;  /* nodes and references; NULL if they were freed */
-    void *rows;
+    void *memory; /* the mesh, cursors for concurrent batches, and all that is not below */
+    void *nodes;  /* of a large tree: nodes and references, until they are freed */
+    void *rows;   /* of a large tree without a compressed form */
     uint64_t node_bytes;
     uint32_t *cursors;
     uint64_t bytes;            /* size of the tree and its compressed form */
