@@ -158,7 +158,7 @@ enum {
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
    no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, or a
-   sixty-fourth of the tree if leaves are indexed; fewer if memory is short) is converted in slabs;
+   thirty-second of the tree if leaves are indexed; fewer if memory is short) is converted in slabs;
    `indexed`: leaves list their triangles, which takes a third of the memory. The hits depend on
    neither. Scratch (compressed_make.cu) comes from the device's memory pool. Synchronises the
    stream once, several times for each slab, and again for each retry with more memory. */
