@@ -8,7 +8,7 @@
 #include "core/names.h"
 #include "core/status.h"
 
-enum { TRIM_BYTES = 1 << 30 };
+enum { TRIM_BYTES = 1 << 30, TRIM_PART = 8 /* of the free memory */ };
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
@@ -65,15 +65,23 @@ static kd_status reserve(const tritree_build_memory *memory, void **out, uint64_
                           : device_memory_reserve(out, bytes);
 }
 
-/* Returns much of the pool to the system, because the compressed form and other processes may need
-   it. */
+/* Returns true if the pool should give so many bytes back to the system, for the compressed form
+   and for other programs. Otherwise the next build saves the time of mapping them again. */
+static bool is_much(uint64_t bytes) {
+    uint64_t available = 0;
+    if (bytes <= TRIM_BYTES) return false;
+    if (device_memory_free_bytes(&available) == KD_OK) return bytes > available / TRIM_PART;
+    status_clear();
+    return true;
+}
+
 static void release(const tritree_build_memory *memory, void **held, uint64_t bytes) {
     if (memory->pooled)
         device_pool_release(*held, memory->build.stream);
     else
         device_memory_free(*held);
     *held = NULL;
-    if (memory->pooled && bytes > TRIM_BYTES && device_pool_trim() != KD_OK)
+    if (memory->pooled && is_much(bytes) && device_pool_trim() != KD_OK)
         status_clear(); /* harmless: the pool keeps the memory */
 }
 
@@ -214,9 +222,10 @@ done:
     return status;
 }
 
-/* Bytes per triangle of the tree on the device besides the builder's memory. The compressed form
-   does not count, because it is built after the builder's memory is released. */
-enum { TREE_BYTES_EACH = 160 };
+/* Bytes per triangle of the tree on the device besides the builder's memory, with the corners of
+   its triangles and, from MANY_TRIANGLES on, without. The compressed form does not count, because
+   it is built after the builder's memory is released. */
+enum { TREE_BYTES_EACH = 160, TREE_BYTES_LEAN = 60 };
 /* From this number of triangles on, a builder is passed over that needs more than an eighth of the
    free memory: other programs need some, too, and the difference in the speed of rays is small. */
 enum { MANY_TRIANGLES = 8000000 };
@@ -227,7 +236,8 @@ static uint64_t bytes_to_build(const tritree_builder_cuda *row, uint64_t positio
                                uint64_t triangles) {
     uint64_t scratch;
     const uint64_t building = plan_bytes(row, positions, triangles, &scratch),
-                   after = building - scratch + triangles * TREE_BYTES_EACH;
+                   each = triangles < MANY_TRIANGLES ? TREE_BYTES_EACH : TREE_BYTES_LEAN,
+                   after = building - scratch + triangles * each;
     return building > after ? building : after;
 }
 

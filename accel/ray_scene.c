@@ -201,6 +201,7 @@ static kd_status take_shapes(kd_ray_scene *scene) {
         const kd_triangles *tree = scene->trees[i];
         instanced_shape *shape = scene->shapes + i;
         shape->count = tree->tree.input.triangle_count;
+        if (tree->cuda) KD_TRY(triangles_cuda_restore(tree));
         shape->tree = tree->cuda ? tree->cuda->tree.view : tritree_get_view(&tree->tree);
         shape->box = tree->tree.box;
         if (tree->tree.statistics.degenerate_triangles == 0) continue;

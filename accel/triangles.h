@@ -44,6 +44,7 @@ void triangles_drop_host(kd_triangles *tree);
 typedef struct triangles_cuda {
     int32_t device;
     tritree_cuda tree;
+    const tritree_builder_cuda *row; /* builds the tree again if its nodes were freed */
 } triangles_cuda;
 
 /* Builds a tree from a checked mesh in host or device memory. out->tree.options is set. */
@@ -51,6 +52,9 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const tritree_builder_cuda *row, int32_t device);
 /* Moves a tree from the host to the device. */
 kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device);
+/* Builds nodes and references again if they were freed, and keeps them from then on. Thread-safe.
+ */
+kd_status triangles_cuda_restore(const kd_triangles *tree);
 /* Copies the tree to the host, statistics included; `mesh`: with its mesh. The caller closes the
    copy with kd_triangles_close. */
 kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bool mesh);

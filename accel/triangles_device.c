@@ -9,6 +9,7 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include <pthread.h>
 
 enum { PIECE = 1 << 24 /* rays on the device at a time */ };
 
@@ -79,6 +80,7 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
     KD_TRY(tritree_check_options(&out->tree.options));
     KD_TRY(KD_RESERVE_ZEROED(c, 1));
     c->device = device;
+    c->row = row;
     kd_status status = device_call_begin(&call, device, out->stream);
     if (status == KD_OK) {
         status = build_on_cpu(&call, c, &out->tree, mesh, row);
@@ -100,6 +102,7 @@ kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device) {
     kd_status status = device_enter(device, &previous);
     if (status == KD_OK) {
         status = tritree_cuda_open(&c->tree, &tree->tree);
+        c->tree.keeps_nodes = true; /* only the host could build them again */
         if (status == KD_OK) status = tritree_cuda_pack(&c->tree, NULL);
         device_leave(previous);
     }
@@ -110,6 +113,57 @@ kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device) {
     triangles_drop_host(tree);
     tree->cuda = c;
     return KD_OK;
+}
+
+/* Builds the tree again, which is the same. The caller closes the memory. */
+static kd_status build_again(tritree_build_memory *memory, const kd_triangles *tree) {
+    const tritree_view *view = &tree->cuda->tree.view;
+    const tritree_input input = {view->positions, view->triangles, tree->tree.input.position_count,
+                                 view->triangle_count};
+    tritree_built built;
+    return tritree_build_memory_build_there(memory, &built, &input, &tree->tree.options,
+                                            tree->cuda->row, tree->stream);
+}
+
+kd_status triangles_cuda_restore(const kd_triangles *tree) {
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    tritree_cuda *to = &tree->cuda->tree;
+    tritree_build_memory memory;
+    kd_status status = KD_OK;
+    pthread_mutex_lock(&guard);
+    if (!to->view.nodes) status = build_again(&memory, tree);
+    if (!to->view.nodes && status == KD_OK) {
+        tritree_view view = to->view;
+        view.nodes = memory.build.nodes;
+        view.references = memory.build.references;
+        status = tritree_cuda_restore(to, &view, tree->stream);
+        tritree_build_memory_close(&memory);
+    }
+    pthread_mutex_unlock(&guard);
+    return status;
+}
+
+static kd_status fetch_nodes(tritree *to, const tritree_node *nodes, const uint32_t *references) {
+    KD_TRY(KD_RESERVE(to->nodes, to->node_count));
+    KD_TRY(KD_RESERVE(to->references, to->reference_count));
+    KD_TRY(device_memory_download(to->nodes, nodes, to->node_count * sizeof *to->nodes));
+    return device_memory_download(to->references, references,
+                                  to->reference_count * sizeof *to->references);
+}
+
+static kd_status fetch_or_build(tritree *to, const kd_triangles *tree) {
+    const tritree_view *view = &tree->cuda->tree.view;
+    tritree_build_memory memory;
+    int32_t previous = 0;
+    if (view->nodes) return fetch_nodes(to, view->nodes, view->references);
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = build_again(&memory, tree);
+    if (status == KD_OK) {
+        status = fetch_nodes(to, memory.build.nodes, memory.build.references);
+        tritree_build_memory_close(&memory);
+    }
+    device_leave(previous);
+    return status;
 }
 
 kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bool mesh) {
@@ -123,11 +177,7 @@ kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bo
     made->dipoles = NULL;
     made->host = NULL;
     tritree *to = &made->tree;
-    KD_TRY_GOTO(KD_RESERVE(to->nodes, to->node_count));
-    KD_TRY_GOTO(KD_RESERVE(to->references, to->reference_count));
-    KD_TRY_GOTO(device_memory_download(to->nodes, view->nodes, to->node_count * sizeof *to->nodes));
-    KD_TRY_GOTO(device_memory_download(to->references, view->references,
-                                       to->reference_count * sizeof *to->references));
+    KD_TRY_GOTO(fetch_or_build(to, tree));
     if (mesh) {
         const uint64_t indices = 3 * (uint64_t)to->input.triangle_count;
         KD_TRY_GOTO(KD_RESERVE(made->positions, to->input.position_count));
@@ -246,6 +296,10 @@ kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batc
     triangles_cuda *c = tree->cuda;
     device_call call;
     KD_TRY(device_call_begin(&call, c->device, batch->stream ? batch->stream : tree->stream));
+    if (batch->counts && triangles_cuda_restore(tree) != KD_OK) {
+        device_leave(call.previous);
+        return status_pass(KD_ERROR_MEMORY, __FILE__, __LINE__, "triangles_cuda_restore");
+    }
     const uint64_t piece = is_here(batch, c->device) ? batch->count : PIECE;
     kd_status status = KD_OK;
     for (uint64_t done = 0; done < batch->count && status == KD_OK; done += piece) {

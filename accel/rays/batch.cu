@@ -131,7 +131,8 @@ kd_status run_compressed(const tritree_cuda *tree, const ray_batch *c, trace_loo
 template <bool any>
 kd_status run_fast(const tritree_cuda *tree, const ray_batch *c, trace_loop loop,
                    cudaStream_t stream) {
-    if (loop == TRACE_NODES || !tree->view.compressed) return run_nodes<any>(tree, c, stream);
+    if ((loop == TRACE_NODES && tree->view.rows) || !tree->view.compressed)
+        return run_nodes<any>(tree, c, stream);
     return tree->view.indexed ? run_compressed<any, true>(tree, c, loop, stream)
                               : run_compressed<any, false>(tree, c, loop, stream);
 }
@@ -172,7 +173,10 @@ kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, ray_batc
     c->width = tiles ? batch->width : 0;
     cudaStream_t stream = (cudaStream_t)batch->stream;
     const trace_loop loop = choose_loop(batch);
-    if (loop == TRACE_PLAIN || batch->counts) return run_plain(tree, c, counts, stream);
+    if (loop == TRACE_PLAIN || batch->counts) {
+        KD_REQUIRE(tree->view.nodes, KD_ERROR_USAGE, "the nodes of the tree were freed");
+        return run_plain(tree, c, counts, stream);
+    }
     return c->blocked ? run_fast<true>(tree, c, loop, stream)
                       : run_fast<false>(tree, c, loop, stream);
 }

@@ -3,6 +3,7 @@
 #define KD_ACCEL_RAYS_BATCH_H
 #include "accel/tree/tritree.h"
 #include "accel/tree/walk.h"
+#include "accel/wide/compressed_single.cuh"
 #include "accel/wide/wide_tree.h"
 #include "core/job.h"
 #include "core/math/geometry.h"
@@ -22,14 +23,15 @@ kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blo
                          uint64_t count, tritree_counts *counts, job_control *job);
 
 /* Single rays, by the fastest traversal that the tree supports on the target processor: the wide
-   form on a CPU (accel/wide), `nodes` on a device (accel/tree/walk.h), else the reference
-   traversal. The result equals that of the reference, bit for bit. */
+   form on a CPU (accel/wide), `nodes` or the compressed form on a device
+   (accel/wide/compressed_single.cuh), else the reference traversal. The result equals that of the
+   reference, bit for bit. */
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
    With `any`, only whether the hit's triangle is KD_NONE is defined. */
 KD_FN ray_hit tritree_intersect(const tritree_view *tree, ray ray, bool any) {
 #ifdef __CUDA_ARCH__
-    return tritree_device_cast(tree, ray, any);
+    return tritree_device_single(tree, ray, any);
 #else
     if (tree->wide) return trace_wide_one(tree, ray, any);
     return tritree_cast(tree, ray, any, (tritree_counts *)0);

@@ -15,16 +15,22 @@ extern "C" {
      view.rows       for each triangle, the three corners: one row of four floats per axis
      view.compressed the compressed wide form, if it is built; batches of rays traverse it
                      (accel/wide/compressed_form.h)
-   Rendering and photon emission get only the view and cast rays by accel/tree/walk.h. */
+   Rendering and photon emission get only the view and cast rays by
+   accel/wide/compressed_single.cuh. A tree of COMPRESSED_MANY triangles has no rows, unless its
+   compressed form could not be built; nodes and references are freed once it is. All rays then go
+   through the compressed form. */
 typedef struct tritree_cuda {
     tritree_view view;
-    /* the view's arrays except the compressed form, and cursors for concurrent batches */
-    void *memory;
+    void *memory; /* the mesh, cursors for concurrent batches, and all that is not below */
+    void *nodes;  /* of a large tree: nodes and references, until they are freed */
+    void *rows;   /* of a large tree without a compressed form */
+    uint64_t node_bytes;
     uint32_t *cursors;
     uint64_t bytes;            /* size of the tree and its compressed form */
     void *compressed;          /* view.compressed */
     uint64_t compressed_bytes; /* bytes of the compressed nodes */
-    bool unpacked; /* the compressed form could not be built (logged); rays traverse `nodes` */
+    bool unpacked;    /* the compressed form could not be built (logged); rays traverse `nodes` */
+    bool keeps_nodes; /* set by the owner: nodes and references are not freed */
 } tritree_cuda;
 
 /* Returns kd_triangles_info.form of the tree. */
@@ -44,6 +50,13 @@ KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *
    memory does not suffice, a line is logged, `unpacked` is set, and rays traverse `nodes`. Memory
    and scratch: compressed_form.h. Synchronises the stream. On failure the tree is unchanged. */
 KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
+/* Packs a tree without rows: before that, no ray can be cast. */
+KD_DEVICE_CALL(tritree_cuda_settle, (tritree_cuda * tree, void *stream));
+/* Gives a tree without nodes and references those of the same tree, in device memory; they are
+   copied. Synchronises the stream. */
+KD_DEVICE_CALL(tritree_cuda_restore, (tritree_cuda * tree, const tritree_view *view, void *stream));
+/* For tests: the number of triangles from which trees have no rows. */
+KD_DEVICE_ANSWER(void, tritree_cuda_lean_from, (uint64_t triangles), );
 KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* accepts a zeroed tree */
 /* Returns the device memory of a tree of this size, without its compressed form; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, tritree_cuda_bytes,

@@ -52,6 +52,8 @@ typedef struct tritree_build_cuda {
     uint32_t *references;
     uint32_t node_capacity, reference_capacity;
     uint32_t doubled; /* number of times to double the capacities that suffice for most meshes */
+    /* triangles that a builder takes to their leaves at a time, if it can; 0: it chooses */
+    uint32_t slab_triangles;
     tritree_built *built;
     void *scratch;
     uint64_t scratch_bytes;

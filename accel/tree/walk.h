@@ -249,13 +249,6 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_inline(const tritree_view *tree, r
     } while (tritree_device_pop(&walk, stack));
     return walk.best;
 }
-
-/* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
-   registers gives a higher occupancy than inlining it everywhere. */
-static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray ray,
-                                                           bool any) {
-    return tritree_device_cast_inline(tree, ray, any);
-}
 #endif
 
 /* Work done by one or more rays. */

@@ -8,11 +8,11 @@
    stored as bytes on a grid local to the node, so that a node fills one cache line of 128 bytes.
    The node also stores the front-to-back order of its children for each combination of the signs of
    x and y; for negative z the order is reversed, so no traversal sorts.
-   Memory: an array of 32-byte units. A node takes four units and is aligned to four; a leaf of n
-   triangles takes one unit and 48 n bytes, or, if leaves are indexed, 16 and 4 n bytes, for it then
-   only lists the triangles, whose corners rays read from `rows` of the tree (layout.h). The root is
-   at unit 0. The children of a node are contiguous: first the inner nodes, then the leaves, both in
-   lane order. About 340 to 400 bytes per triangle, indexed 135. */
+   Memory: an array of 32-byte units. A node takes four units, to which it is aligned unless leaves
+   are indexed; a leaf of n triangles takes one unit and 48 n bytes, or, if leaves are indexed, 16
+   and 4 n bytes, for it then only lists the triangles, whose corners rays read from `rows` of the
+   tree (layout.h). The root is at unit 0. The children of a node are contiguous: first the inner
+   nodes, then the leaves, both in lane order. About 340 to 400 bytes per triangle, indexed 135. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #define KD_ACCEL_WIDE_COMPRESSED_FORM_H
 #include "accel/tree/layout.h"
@@ -25,7 +25,7 @@ extern "C" {
 enum {
     COMPRESSED_CHILDREN = 8,
     COMPRESSED_UNIT = 32,      /* bytes */
-    COMPRESSED_NODE_UNITS = 4, /* units per node; also the alignment of a block of children */
+    COMPRESSED_NODE_UNITS = 4, /* units per node */
     /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
     COMPRESSED_LEAF_MAX = 11,
     COMPRESSED_MAX_DEPTH = 64,   /* levels of nodes; the capacity of a ray's stack */
@@ -44,7 +44,7 @@ typedef struct compressed_node {
     struct compressed_row {
         /* 128 + offset of the child in the block, in units; 0: no child */
         uint8_t meta[COMPRESSED_CHILDREN];
-        /* low 29 bits: the block of children, in nodes (4 units); high 3: how many are nodes, of 8
+        /* low 29 bits: the block of children, in its alignment; high 3: how many are nodes, of 8
            stored as 7: a child at a place of at most 4 units for each of these is a node, as a leaf
            begins one unit behind its header */
         uint32_t base;
@@ -105,15 +105,25 @@ KD_FN uint32_t compressed_leaf_units(uint32_t triangles, bool indexed) {
     return indexed ? 1 + (triangles + 3) / 8 : 1 + (3 * triangles + 1) / 2;
 }
 
+/* Returns the alignment of blocks of children, in units. With indexed leaves, padding would take an
+   eighth of the memory; but for more triangles than this, `base` could not address all units. */
+KD_FN uint32_t compressed_alignment(bool indexed, uint32_t triangles) {
+    enum { UNALIGNED_MAX = 110000000 /* at 156 bytes each */ };
+    return indexed && triangles <= UNALIGNED_MAX ? 1 : (uint32_t)COMPRESSED_NODE_UNITS;
+}
+
 /* Returns `base` of a node with `inner` children that are nodes, whose block begins at `unit`. */
-KD_FN uint32_t compressed_base(uint32_t inner, uint32_t unit) {
+KD_FN uint32_t compressed_base(uint32_t inner, uint32_t unit, uint32_t alignment) {
     const uint32_t count = inner < COMPRESSED_INNER_MAX ? inner : (uint32_t)COMPRESSED_INNER_MAX;
-    return count << COMPRESSED_INNER_SHIFT | unit / COMPRESSED_NODE_UNITS;
+    return count << COMPRESSED_INNER_SHIFT | unit / alignment;
 }
 
 /* A tree has no compressed form if none of its triangles can be hit, if it would be deeper than
-   COMPRESSED_MAX_DEPTH, or if it would need more units than `base` can address: 68.7 GB. */
-#define COMPRESSED_UNITS_MAX ((uint64_t)1 << (COMPRESSED_INNER_SHIFT + 2))
+   COMPRESSED_MAX_DEPTH, or if it would need more units than `base` can address: 68.7 GB, 17.2 GB if
+   blocks are not aligned. */
+KD_FN uint64_t compressed_units_max(uint32_t alignment) {
+    return (uint64_t)alignment << COMPRESSED_INNER_SHIFT;
+}
 /* Nodes of a k-d tree that a node's word can address (layout.h). */
 #define COMPRESSED_TREE_MAX ((uint64_t)1 << 30)
 
@@ -147,11 +157,11 @@ enum {
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
    memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
    memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
-   no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, or an eighth
-   of the tree if leaves are indexed; fewer if memory is short) is converted in slabs; `indexed`:
-   leaves list their triangles, which takes a third of the memory. The hits depend on neither.
-   Scratch (compressed_make.cu) comes from the device's memory pool. Synchronises the stream once,
-   several times for each slab, and again for each retry with more memory. */
+   no compressed form. A tree of more than slab_nodes nodes (0: COMPRESSED_SLAB_NODES, or a
+   thirty-second of the tree if leaves are indexed; fewer if memory is short) is converted in slabs;
+   `indexed`: leaves list their triangles, which takes a third of the memory. The hits depend on
+   neither. Scratch (compressed_make.cu) comes from the device's memory pool. Synchronises the
+   stream once, several times for each slab, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open, (void **units, uint64_t *bytes, const tritree_view *tree,
                                         uint32_t slab_nodes, bool indexed, void *stream));
 

@@ -200,7 +200,7 @@ __device__ __forceinline__ void compressed_group_node(const compressed_source &s
     const float inv_e = (float)(254.9 / (double)side);
     if (me < 4) {
         for (uint32_t k = 0; k < COMPRESSED_CHILDREN; ++k) out->rows[me].meta[k] = 0;
-        out->rows[me].base = compressed_base(inner, base);
+        out->rows[me].base = compressed_base(inner, base, source.alignment);
         out->rows[me].order = order;
     }
     if (me < 3) out->p[me] = (me == 0 ? low[0] : me == 1 ? low[1] : low[2]) + 0.0f;

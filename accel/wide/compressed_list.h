@@ -135,13 +135,13 @@ KD_FN uint32_t compressed_list_place(const compressed_list *list, int lane) {
     return COMPRESSED_NODE_UNITS * (uint32_t)list->inner + leaves + 1;
 }
 
-/* Returns the units of the block, a multiple of COMPRESSED_NODE_UNITS. */
-KD_FN uint32_t compressed_list_units(const compressed_list *list) {
+/* Returns the units of the block, a multiple of its alignment. */
+KD_FN uint32_t compressed_list_units(const compressed_source *source, const compressed_list *list) {
     uint32_t units = 0;
     for (int i = 0; i < list->count; ++i)
         units += list->triangles[i] ? compressed_leaf_units(list->triangles[i], list->indexed)
                                     : (uint32_t)COMPRESSED_NODE_UNITS;
-    return compressed_aligned(units);
+    return compressed_aligned(source, units);
 }
 
 /* Encodes a node whose children's block begins at unit `base`. */
@@ -170,7 +170,7 @@ KD_FN void compressed_list_write(const compressed_source *source, const compress
     for (int octant = 0; octant < 4; ++octant) {
         for (int lane = 0; lane < list->count; ++lane)
             out->rows[octant].meta[lane] = (uint8_t)(128 | compressed_list_place(list, lane));
-        out->rows[octant].base = compressed_base((uint32_t)list->inner, base);
+        out->rows[octant].base = compressed_base((uint32_t)list->inner, base, source->alignment);
         out->rows[octant].order = list->order[octant];
     }
 }

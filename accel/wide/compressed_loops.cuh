@@ -25,6 +25,7 @@
    and the same `work` to compressed_resolve, which uses load and store. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
+#include "accel/wide/compressed_single.cuh"
 #include "accel/wide/compressed_walk.cuh"
 
 enum {
@@ -37,37 +38,45 @@ enum {
 
 /* A ray whose result is not final: its best hit so far and the triangles that it deferred. */
 typedef struct compressed_record {
-    uint32_t number, count; /* count > COMPRESSED_UNCERTAIN: cast by tritree_device_cast */
+    uint32_t number, count; /* count > COMPRESSED_UNCERTAIN: cast by tritree_device_single */
     float t, u, v;
     uint32_t id; /* KD_NONE: t is only an upper bound */
     uint32_t rows[COMPRESSED_UNCERTAIN];
 } compressed_record;
 
 /* Intersects a triangle by triangle_intersect, in double precision where needed. */
-static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row,
-                                                                uint32_t id) {
+static __device__ __noinline__ ray_hit compressed_intersect(ray ray, vec3 a, vec3 b, vec3 c,
+                                                            uint32_t id) {
     const precomputed_ray precomputed = precomputed_ray_make(ray);
-    const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
-    if (triangle_intersect(&precomputed, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
-                           vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
-        hit.triangle = id;
+    if (triangle_intersect(&precomputed, a, b, c, &hit.t, &hit.u, &hit.v)) hit.triangle = id;
     return hit;
+}
+
+/* Intersects a deferred triangle. */
+COMPRESSED_FN ray_hit compressed_intersect_row(const tritree_view &tree, ray ray, uint32_t row) {
+    const compressed_scene scene = compressed_scene_of(tree);
+    if (tree.indexed) {
+        const uint32_t *index = tree.triangles + 3 * (uint64_t)row;
+        return compressed_intersect(ray, tree.positions[__ldg(index)],
+                                    tree.positions[__ldg(index + 1)],
+                                    tree.positions[__ldg(index + 2)], row);
+    }
+    const float4 *at = (const float4 *)scene.units + row;
+    const float4 x = __ldg(at), y = __ldg(at + 1), z = __ldg(at + 2);
+    return compressed_intersect(ray, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+                                vec3_make(x.z, y.z, z.z), compressed_id_at<false>(scene, row));
 }
 
 /* Returns the hit of a ray that deferred triangles; `rows` and `count` as in compressed_record. */
 COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                         const uint32_t *rows, uint32_t count, bool any) {
     const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, ray, any);
+    if (count > COMPRESSED_UNCERTAIN) return tritree_device_single(&tree, ray, any);
     if (best.triangle == KD_NONE) best.t = d.w;
-    const compressed_scene scene = compressed_scene_of(tree);
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
-        const float4 *at = (tree.indexed ? scene.corners : (const float4 *)scene.units) + rows[k];
-        const uint32_t id = tree.indexed ? compressed_id_at<true>(scene, rows[k])
-                                         : compressed_id_at<false>(scene, rows[k]);
-        const ray_hit hit = compressed_intersect_row(ray, at, id);
+        const ray_hit hit = compressed_intersect_row(tree, ray, rows[k]);
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -105,7 +114,7 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, ind
     do {
         if (!(ray.at & COMPRESSED_LEAF_MARK)) {
             ray.step(scene);
-            ray.pick(stack);
+            ray.pick(scene, stack);
         }
         __syncwarp();
         steps = __popc(__ballot_sync(~0u, !(ray.at & COMPRESSED_LEAF_MARK))) >= COMPRESSED_STEPS;
@@ -114,7 +123,7 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded, ind
         if (ray.leaf(scene, stack))
             ray.at = COMPRESSED_IDLE;
         else
-            ray.pick(stack);
+            ray.pick(scene, stack);
     }
     __syncwarp();
 }

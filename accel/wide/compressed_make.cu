@@ -5,7 +5,8 @@
    use the same scratch memory one after another. The size of the form is not known before all have
    been converted: the first slab predicts it. If that does not suffice, the remaining slabs are
    only measured, and all of them are converted again into as much memory as they need.
-   Memory: some 420 bytes of scratch per node of the tree or the slab. If memory is short, slabs
+   Memory: some 420 bytes of scratch per node of the tree or the slab; a thirty-second of a large
+   tree. If memory is short, slabs
    become smaller, and they are measured first. */
 #include "accel/wide/compressed_form.h"
 #include "accel/wide/compressed_slab.cuh"
@@ -41,6 +42,7 @@ struct conversion {
     scratch finer, items, nodes; /* nodes: those of a slab */
     cudaStream_t stream;
     bool indexed;
+    uint32_t alignment;
     /* the form, while slabs are converted */
     void *units;
     uint64_t capacity; /* units */
@@ -168,6 +170,7 @@ kd_status find_items(conversion *run) {
     m->source.at = c->at;
     m->source.min_side = compressed_min_side(c->tree.box);
     m->source.indexed = run->indexed;
+    m->source.alignment = run->alignment;
     m->cell = c->cell;
     m->counts = c->counts;
     m->node_capacity = c->node_capacity;
@@ -182,15 +185,17 @@ kd_status find_items(conversion *run) {
 }
 
 /* Converts the tree or slab up to the positions of its items, whose root gets the unit `first`. The
-   refined tree has about 2.2 times the nodes of a tree with C_t 1.5. If the capacity does not
-   suffice, it is doubled. */
+   refined tree has about 2.2 times the nodes of a tree with C_t 1.5, and 1.6 to 1.8 nodes per
+   reference of one with C_t 1.5 or 2. If the capacity does not suffice, it is doubled, and all is
+   done again. */
 kd_status plan_items(conversion *run, const tritree_view *tree, box3 cell, uint32_t first) {
     compressed_cutter *c = &run->cutter;
     memset(c, 0, sizeof *c);
     memset(&run->maker, 0, sizeof run->maker);
     c->tree = *tree;
     c->cell = cell;
-    c->node_capacity = 5 * (uint64_t)tree->node_count / 2 + 64;
+    c->node_capacity =
+        max(5 * (uint64_t)tree->node_count / 2, 2 * (uint64_t)tree->reference_count) + 64;
     c->reference_capacity = 3 * (uint64_t)tree->reference_count + 64;
     run->maker.first_unit = first;
     for (;;) {
@@ -310,7 +315,7 @@ kd_status convert_slabs(conversion *run, const tritree_view *tree, compressed_to
     for (uint64_t i = 0; i < top->slab_count; ++i) {
         compressed_slab *slab = &top->slabs[i];
         tritree_view view;
-        if (first > COMPRESSED_UNITS_MAX - COMPRESSED_NODE_UNITS) return KD_OK;
+        if (first > compressed_units_max(run->alignment) - COMPRESSED_NODE_UNITS) return KD_OK;
         KD_TRY(view_slab(run, tree, slab, &view));
         slab->empty = view.reference_count == 0;
         if (slab->empty) continue;
@@ -346,7 +351,8 @@ kd_status convert_in_slabs(conversion *run, const tritree_view *tree, compressed
     uint64_t end = 0;
     *count = 0;
     KD_TRY(convert_slabs(run, tree, top, predict, &end));
-    if (end == 0 || end + COMPRESSED_SPARE_UNITS > COMPRESSED_UNITS_MAX) return KD_OK;
+    if (end == 0 || end + COMPRESSED_SPARE_UNITS > compressed_units_max(run->alignment))
+        return KD_OK;
     if (end > run->capacity) {
         device_pool_release(run->units, run->stream);
         run->units = NULL;
@@ -373,6 +379,7 @@ kd_status convert(conversion *run, const tritree_view *tree, uint32_t maximum, b
     if (tree->node_count <= maximum) return convert_whole(run, tree, count);
     kd_status status = device_stream_wait(run->stream);
     if (status == KD_OK) status = compressed_top_open(&top, tree, maximum);
+    top.alignment = run->alignment;
     if (status == KD_OK)
         status = top.slab_count ? convert_in_slabs(run, tree, &top, predict, count)
                                 : convert_whole(run, tree, count);
@@ -388,6 +395,7 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
     memset(&run, 0, sizeof run);
     run.stream = stream;
     run.indexed = indexed;
+    run.alignment = compressed_alignment(indexed, tree->triangle_count);
     const kd_status status = convert(&run, tree, maximum, predict, &count);
     device_pool_release(run.finer.memory, stream);
     device_pool_release(run.items.memory, stream);
@@ -402,10 +410,10 @@ kd_status convert_within(void **units, uint64_t *bytes, const tritree_view *tree
 }
 
 /* Returns the nodes of a slab if the caller does not choose: for indexed leaves, where memory
-   counts, so few that the scratch takes less than the builder did before. */
+   counts, so few that the scratch takes a fifth of the form. */
 uint32_t slab_nodes_of(const tritree_view *tree, bool indexed) {
-    const uint32_t eighth = max(tree->node_count / 8, (uint32_t)COMPRESSED_SLAB_NODES_MIN);
-    return indexed ? min(eighth, (uint32_t)COMPRESSED_SLAB_NODES) : (uint32_t)COMPRESSED_SLAB_NODES;
+    const uint32_t part = max(tree->node_count / 32, (uint32_t)COMPRESSED_SLAB_NODES_MIN);
+    return indexed ? min(part, (uint32_t)COMPRESSED_SLAB_NODES) : (uint32_t)COMPRESSED_SLAB_NODES;
 }
 
 } // namespace

@@ -17,6 +17,7 @@ typedef struct compressed_source {
     const compressed_subtree *at; /* one per node */
     float min_side;               /* smallest side of a node's grid */
     bool indexed;                 /* leaves list their triangles */
+    uint32_t alignment;           /* of blocks, in units: compressed_alignment */
 } compressed_source;
 
 /* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
@@ -115,8 +116,8 @@ KD_FN uint32_t compressed_share_of(uint32_t count, uint32_t i) {
     return compressed_share_begin(count, i + 1) - compressed_share_begin(count, i);
 }
 
-KD_FN uint32_t compressed_aligned(uint32_t units) {
-    return (units + COMPRESSED_NODE_UNITS - 1) / COMPRESSED_NODE_UNITS * COMPRESSED_NODE_UNITS;
+KD_FN uint32_t compressed_aligned(const compressed_source *source, uint32_t units) {
+    return (units + source->alignment - 1) / source->alignment * source->alignment;
 }
 
 KD_FN uint8_t compressed_byte(double x) {

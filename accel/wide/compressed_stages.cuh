@@ -132,7 +132,8 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
         uint32_t inner;
         compressed_child_find(m.source, item, is, child);
         compressed_child_box(m.source, item.count > 0, child);
-        const uint32_t units = compressed_aligned(compressed_group_units(m.source, child, &inner));
+        const uint32_t units =
+            compressed_aligned(&m.source, compressed_group_units(m.source, child, &inner));
         const uint32_t place = compressed_group_place(m.source, item, child);
         const uint32_t order = compressed_group_orders(item, child);
         if (is) compressed_child_store(m, i, child, place, order);
@@ -204,7 +205,9 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
         }
         compressed_sum_before(before, &unused);
         compressed_sum_before(all, &total);
-        if ((uint64_t)units + total.y + COMPRESSED_SPARE_UNITS > COMPRESSED_UNITS_MAX) break;
+        if ((uint64_t)units + total.y + COMPRESSED_SPARE_UNITS >
+            compressed_units_max(m.source.alignment))
+            break;
         if ((uint64_t)end + total.x > m.item_capacity) {
             if (blockIdx.x == 0 && threadIdx.x == 0) m.results->needed = end + total.x;
             break;
@@ -329,7 +332,8 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
         compressed_write_triangle(m, leaves[group], k);
     if (child.is && child.triangles)
         compressed_write_child(m.source, child, units + 2 * ((uint64_t)at.y + place));
-    for (uint32_t k = 2 * end + me; k < 2 * compressed_aligned(end); k += COMPRESSED_GROUP)
+    for (uint32_t k = 2 * end + me; k < 2 * compressed_aligned(&m.source, end);
+         k += COMPRESSED_GROUP)
         units[2 * (uint64_t)at.y + k] = make_uint4(0, 0, 0, 0);
 }
 

@@ -141,7 +141,7 @@ static void make_node(compressed_top *top, const compressed_source *source, top_
     compressed_node node;
     compressed_list_find(source, &item.item, &children);
     const uint32_t base = top->unit_count;
-    top->unit_count += compressed_list_units(&children);
+    top->unit_count += compressed_list_units(source, &children);
     compressed_list_write(source, &children, base, &node);
     memcpy(top->units + COMPRESSED_UNIT * (uint64_t)item.unit, &node, sizeof node);
     for (int lane = 0; lane < children.count; ++lane) {
@@ -163,6 +163,7 @@ kd_status compressed_top_write(compressed_top *top) {
     measure(top, 0, &whole);
     source.at = top->at;
     source.min_side = top->min_side;
+    source.alignment = top->alignment;
     KD_TRY(KD_RESERVE_ZEROED(top->units, COMPRESSED_UNIT * compressed_top_units(top)));
     KD_TRY(KD_RESERVE_ZEROED(items, top->count));
     items[0].item.cell.lo = vec3_all(-INFINITY);

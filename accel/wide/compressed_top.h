@@ -32,6 +32,7 @@ typedef struct compressed_top {
     compressed_slab *slabs;
     uint64_t slab_count, slab_capacity;
     float min_side;
+    uint32_t alignment; /* of blocks of the form, set by the caller */
     /* results of compressed_top_write */
     uint8_t *units;
     uint32_t unit_count, depth;

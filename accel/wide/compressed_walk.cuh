@@ -49,12 +49,12 @@
      one), never more than that spread. Such a triangle is certainly missed only if two weights
      differ in sign by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
-     triangles than its list holds, is cast by tritree_device_cast instead. */
+     triangles than its list holds, is cast by tritree_device_single instead. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #include "accel/tree/walk.h"
 #include "accel/wide/compressed_form.h"
-#include "accel/wide/compressed_lanes.cuh"
+#include "accel/wide/compressed_seen.cuh"
 
 enum {
     COMPRESSED_WAITING = 127,
@@ -62,96 +62,17 @@ enum {
     COMPRESSED_LEAF_MARK = 0x80000000, /* flag of compressed_ray.at: the unit of a leaf */
     COMPRESSED_IDLE = 0xffffffff       /* value of compressed_ray.at: no ray, or a finished one */
 };
-/* value of compressed_ray.best: cast this ray by tritree_device_cast */
+/* value of compressed_ray.best: cast this ray by tritree_device_single */
 const uint32_t COMPRESSED_OPEN = KD_NONE - 1;
 
 /* Memory of a thread that does not fit into registers. */
 typedef struct compressed_stack {
     uint2 metas[COMPRESSED_MAX_DEPTH];
     uint32_t bases[COMPRESSED_MAX_DEPTH];
-    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN]; /* the number of deferred triangles, then their
-                                           positions in 16-byte rows */
+    /* the number of deferred triangles, then their positions in 16-byte rows, or, if leaves are
+       indexed, their ids */
+    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN];
 } compressed_stack;
-
-/* State that all rays of a kernel share. */
-typedef struct compressed_scene {
-    const uint4 *units;    /* two per 32-byte unit */
-    const float4 *corners; /* the tree's `rows`, for indexed leaves */
-    box3 box;
-    bool empty;           /* no triangle can be hit */
-    compressed_grid grid; /* of indexed leaves */
-} compressed_scene;
-
-static __host__ __device__ __forceinline__ compressed_scene
-compressed_scene_of(const tritree_view &tree) {
-    compressed_scene scene;
-    scene.units = (const uint4 *)tree.compressed;
-    scene.corners = (const float4 *)tree.rows;
-    scene.box = tree.box;
-    scene.empty = tree.reference_count == 0;
-    scene.grid = compressed_grid_make(tree.box);
-    return scene;
-}
-
-/* Returns the id of a triangle by its position, in 16-byte rows of `corners` if leaves are indexed,
-   else of the units. */
-template <bool indexed>
-COMPRESSED_FN uint32_t compressed_id_at(const compressed_scene &scene, uint32_t row) {
-    if (indexed) return row / 3;
-    return __ldg((const uint32_t *)(scene.units + row) + 3) & ~COMPRESSED_LAST;
-}
-
-/* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
-   The axes are permuted by selecting rows, not by moving data. */
-struct compressed_sight {
-    const float4 *x, *y, *z; /* rows of the first triangle; indexed: of triangle 0 */
-    float ox, oy, oz;
-    float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
-};
-
-/* A triangle in that coordinate system: corners relative to the origin and sheared, and the three
-   edge functions (barycentric weights up to a common factor). */
-struct compressed_seen {
-    float ax, ay, az, bx, by, bz, cx, cy, cz;
-    float wa, wb, wc, smallest;
-
-    __device__ __forceinline__ void test(const compressed_sight &by_ray, float4 x, float4 y,
-                                         float4 z) {
-        az = z.x - by_ray.oz, bz = z.y - by_ray.oz, cz = z.z - by_ray.oz;
-        ax = x.x - by_ray.ox - by_ray.shear_x * az, ay = y.x - by_ray.oy - by_ray.shear_y * az;
-        bx = x.y - by_ray.ox - by_ray.shear_x * bz, by = y.y - by_ray.oy - by_ray.shear_y * bz;
-        cx = x.z - by_ray.ox - by_ray.shear_x * cz, cy = y.z - by_ray.oy - by_ray.shear_y * cz;
-        wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
-        smallest = compressed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
-    }
-    /* is_large: the float weights have certain signs. is_mixed: the signs differ, so the ray
-       misses. */
-    __device__ __forceinline__ bool is_large() const { return smallest > 0x1p-80f; }
-    __device__ __forceinline__ bool is_mixed() const {
-        const int a = __float_as_int(wa), b = __float_as_int(wb), c = __float_as_int(wc);
-        return ((a ^ b) | (a ^ c)) < 0;
-    }
-    __device__ __forceinline__ float wide() const {
-        return compressed_max3(fabsf(ax), fabsf(bx), fabsf(cx));
-    }
-    __device__ __forceinline__ float tall() const {
-        return compressed_max3(fabsf(ay), fabsf(by), fabsf(cy));
-    }
-    /* Upper bound of the error of t for a triangle seen nearly edge-on. */
-    __device__ __forceinline__ float blur(float inverse, float along) const {
-        const float deep = compressed_max3(fabsf(az), fabsf(bz), fabsf(cz));
-        const float spread = compressed_max3(az, bz, cz) - compressed_min3(az, bz, cz);
-        const float off =
-            0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
-        return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
-    }
-    /* Returns true if the ray certainly misses a triangle for which triangle_intersect would use
-       double precision, because two weights of opposite sign exceed their rounding errors. */
-    __device__ __forceinline__ bool is_passed() const {
-        const float rounding = 0x1p-21f * wide() * tall();
-        return compressed_min3(wa, wb, wc) < -rounding && compressed_max3(wa, wb, wc) > rounding;
-    }
-};
 
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
    bounded: steps also cull children beyond the ray's end, which `any` requires; otherwise only a
@@ -357,7 +278,7 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
     /* Moves to the nearest child of the current group, or of the group on top of the stack; sets
        COMPRESSED_IDLE if there is none. The rest of a group is pushed only if the child is a node;
        while leaves are visited the group stays in registers. */
-    __device__ __forceinline__ void pick(compressed_stack &stack) {
+    __device__ __forceinline__ void pick(const compressed_scene &scene, compressed_stack &stack) {
         if (!hits) {
             if ((waiting & COMPRESSED_WAITING) == 0) {
                 at = COMPRESSED_IDLE;
@@ -370,7 +291,8 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         const uint32_t first = compressed_topmost(hits);
         hits ^= 1u << first;
         const uint32_t place = compressed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
-        at = compressed_place_in(base & ((1u << COMPRESSED_INNER_SHIFT) - 1), place);
+        const uint32_t block = base & ((1u << COMPRESSED_INNER_SHIFT) - 1);
+        at = indexed ? block * scene.alignment + place : compressed_place_in(block, place);
         if (place <= COMPRESSED_NODE_UNITS * (base >> COMPRESSED_INNER_SHIFT)) { /* a node */
             if (hits) {
                 stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),
@@ -392,7 +314,8 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
                                fmaf(-slack, fabsf(vz), (far.z - oz) * vz));
     }
 
-    __device__ __forceinline__ compressed_sight sight_of(const float4 *corners) const {
+    /* `stride`: from one axis to the next */
+    __device__ __forceinline__ compressed_sight sight_of(const float *corners, int stride) const {
         const uint32_t kz = rows_word >> 8;
         compressed_sight sight;
         sight.ox = kz == 0 ? oy : kz == 1 ? oz : ox;
@@ -401,9 +324,9 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
         sight.along = kz == 0 ? dx : kz == 1 ? dy : dz;
         sight.shear_x = (kz == 0 ? dy : kz == 1 ? dz : dx) * sight.along;
         sight.shear_y = (kz == 0 ? dz : kz == 1 ? dx : dy) * sight.along;
-        sight.x = corners + (kz == 2 ? 0 : kz + 1);
-        sight.y = corners + (kz == 0 ? 2 : kz - 1);
-        sight.z = corners + kz;
+        sight.x = corners + stride * (kz == 2 ? 0 : kz + 1);
+        sight.y = corners + stride * (kz == 0 ? 2 : kz - 1);
+        sight.z = corners + stride * kz;
         return sight;
     }
 
@@ -454,19 +377,29 @@ template <bool any, bool bounded, bool indexed> struct compressed_ray {
        deferred triangles can then change the result. */
     __device__ __forceinline__ bool leaf(const compressed_scene &scene, compressed_stack &stack) {
         const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
-        const float4 *rows = indexed ? scene.corners : (const float4 *)(scene.units + first);
-        const compressed_sight sight = sight_of(rows);
+        const float *corners = indexed ? scene.positions : (const float *)(scene.units + first);
+        const compressed_sight sight = sight_of(corners, indexed ? 1 : 4);
+        const uint32_t *const list = (const uint32_t *)(scene.units + first) - 4;
+        compressed_next next;
         uint32_t i = 0, word = 0;
         bool found = false;
+        if (indexed) next.fetch(scene, list);
 #pragma unroll 1
         do {
             compressed_seen seen;
-            if (indexed) word = __ldg((const uint32_t *)(scene.units + first) + (int)(i - 4));
-            const uint32_t from = indexed ? 3 * (word & ~COMPRESSED_LAST) : i;
-            const float4 z = __ldg(sight.z + from);
-            seen.test(sight, __ldg(sight.x + from), __ldg(sight.y + from), z);
-            if (!indexed) word = __float_as_uint(z.w);
-            const uint32_t id = word & ~COMPRESSED_LAST, row = indexed ? from : first + i;
+            if (indexed) {
+                const float4 x = next.along(sight.x), y = next.along(sight.y),
+                             z = next.along(sight.z);
+                word = next.word;
+                if (!(word & COMPRESSED_LAST)) next.fetch(scene, list + i + 1);
+                seen.test(sight, x, y, z);
+            } else {
+                const float4 z = __ldg((const float4 *)sight.z + i);
+                seen.test(sight, __ldg((const float4 *)sight.x + i),
+                          __ldg((const float4 *)sight.y + i), z);
+                word = __float_as_uint(z.w);
+            }
+            const uint32_t id = word & ~COMPRESSED_LAST, row = indexed ? id : first + i;
             i += indexed ? 1 : 3;
             if (seen.is_large() && seen.is_mixed()) continue;
             const float sum = seen.wa + seen.wb + seen.wc;

@@ -156,9 +156,9 @@ struct binned_rule {
     typedef binned state;
     static const bool positive_zero = false;
 
-    static void plan(binned *, uint64_t, uint32_t) {}
-    static void lay_out(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
-        lay_out_binned(k, arena, n, doubled);
+    static void plan(binned *, const tritree_build_cuda *) {}
+    static void lay_out(binned *k, cuda_arena *arena, const tritree_build_cuda *build) {
+        lay_out_binned(k, arena, build->input.triangle_count, build->doubled);
         k->node_capacity =
             k->raw_capacity < TRITREE_NODES_MAX ? k->raw_capacity : TRITREE_NODES_MAX;
         k->reference_capacity = k->leaf_capacity;

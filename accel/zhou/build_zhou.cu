@@ -4,8 +4,8 @@
    Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
    zhou_large.cuh, zhou_small.cuh, emit.cuh.
    Work: O(n log n).
-   Memory: see lay_out_zhou; about 850 bytes per triangle and 0.1 GB; from 8 million triangles on
-   375, and twice that each time that does not suffice.
+   Memory: see lay_out_zhou; about 720 bytes per triangle and 0.1 GB; from 8 million triangles on
+   155, and twice that each time that does not suffice.
    Invariants: nothing depends on the order of lists; nothing is allocated, and nothing is copied to
    the host before the end.
    Differs from the paper in: the points listed in stages.h; a level of the large-node stage is one
@@ -13,8 +13,9 @@
    subtree is built by one warp, depth first, with its masks in shared memory.
    Data flow: zhou_clear, set_up (one thread per triangle: input -> the root's parts and box),
    zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
-   segments of nodes and ids), then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
-   layout): all on one stream; each reads the output of the previous ones. */
+   segments of nodes and ids); for a large mesh the former only down to nodes that wait, then both
+   for each slab (nodes that wait -> the same); then sum_sizes, place_nodes, zhou_move_roots,
+   zhou_move_leaves (the layout): all on one stream; each reads the output of the previous ones. */
 #include "accel/zhou/zhou_large.cuh"
 #include "accel/zhou/zhou_small.cuh"
 #include "accel/zhou/zhou_state.cuh"
@@ -125,43 +126,17 @@ uint32_t nodes_at_most(uint64_t count) {
     return (uint32_t)(count < TRITREE_NODES_MAX ? count : TRITREE_NODES_MAX);
 }
 
-/* From this number of triangles on, less memory is tried first. */
-enum { ZHOU_MANY = 8000000 };
+/* From this number of triangles on, the tree is built in slabs of an eighth of the triangles. */
+enum { ZHOU_MANY = 8000000, ZHOU_SLABS = 8 };
 
-/* Capacities by triangle count. ZHOU_GROWTH_MAX bounds the references of the large-node stage,
-   twice as many where both children share a buffer; most meshes need less than a fourth of that,
-   large ones, whose triangles are small, less than an eighth, and 2.2 nodes and 3.8 references per
-   triangle; of these a level of large nodes has at most 1.5 references per triangle. The other
-   capacities are estimates, whose constant part is for what warps allocate in advance. The segments
-   of the small-node stage take the place of the parts of large nodes. */
-void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
-    const uint32_t most = n < ZHOU_MANY ? 2 : 3;
-    const uint64_t growth = (uint64_t)ZHOU_GROWTH_MAX >> (doubled < most ? most - doubled : 0);
-    const uint64_t maximum = growth * n + n / 64 + 4096;
-    k->part_capacity = at_most_2_31(growth == 2 ? 3 * n + n / 64 + 4096 : 2 * maximum);
-    k->small_capacity = k->id_capacity = at_most_2_31(maximum);
-    k->level_capacity = k->leaf_capacity = at_most_2_31((n / 16 + 16384) << doubled);
-    k->task_capacity = at_most_2_31((n / 8 + 16384) << doubled);
-    k->root_capacity = at_most_2_31((n / 4 + 16384) << doubled);
-    k->raw_capacity = at_most_2_31((n / 2 + 65536) << doubled);
-    /* One partly filled segment for each resident warp. */
-    k->segment_capacity = k->node_capacity / ZHOU_SEGMENT + 16384;
-    k->id_segment_capacity = k->reference_capacity / ZHOU_SEGMENT + 16384;
-    cuda_arena shared = *arena;
-    take(&k->segments, &shared, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
-    take(&k->id_segments, &shared, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
-    for (int i = 0; i < 2; ++i) take(&k->parts[i], arena, k->part_capacity);
-    if (arena->used < shared.used) *arena = shared;
-    take(&k->small_parts, arena, k->small_capacity);
+/* Capacities that are estimates; those of lists count what is in one slab. */
+void lay_out_lists(zhou_device *k, cuda_arena *arena) {
     for (int i = 0; i < 2; ++i) {
         take(&k->level_nodes[i], arena, k->level_capacity);
         take(&k->tasks[i], arena, k->task_capacity);
         take(&k->merges[i], arena, k->level_capacity);
     }
-    k->pool = k->parts[0];
-    k->places = (uint2 *)k->level_nodes[0]; /* large enough, and free by then */
-    static_assert(sizeof(zhou_node) >= 8 * sizeof(uint2),
-                  "raw_capacity is 8 times level_capacity at most");
+    take(&k->slabs, arena, k->slab_capacity);
     take(&k->roots, arena, k->root_capacity);
     take(&k->raw, arena, k->raw_capacity);
     take(&k->pairs, arena, k->raw_capacity / 2);
@@ -172,19 +147,121 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     take(&k->count, arena, 1);
 }
 
+/* The pool of the first levels, or of all, shares its memory with the segments of small nodes and,
+   behind them, the pool of slabs; `places` are in the latter. */
+void lay_out_pools(zhou_device *k, cuda_arena *arena) {
+    cuda_arena shared = *arena;
+    take(&k->segments, &shared, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
+    take(&k->id_segments, &shared, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
+    take(&k->slab_pool, &shared, k->slab_max ? k->slab_part_capacity : 0);
+    k->places = (uint2 *)(k->slab_max ? (void *)k->slab_pool : (void *)k->level_nodes[0]);
+    take(&k->pool, arena, k->part_capacity);
+    if (arena->used < shared.used) *arena = shared;
+    take(&k->small_parts, arena, k->small_capacity);
+}
+
+/* Capacities if the tree is built at once. ZHOU_GROWTH_MAX bounds the references of the large-node
+   stage, of which two levels are in the pool, with twice the space where both children share it;
+   most meshes need less than a fourth of that. */
+void size_whole(zhou_device *k, uint64_t n, uint32_t doubled) {
+    const uint64_t growth = (uint64_t)ZHOU_GROWTH_MAX >> (doubled < 2 ? 2 - doubled : 0);
+    const uint64_t maximum = growth * n + n / 64 + 4096;
+    k->part_capacity = at_most_2_31(3 * maximum);
+    k->small_capacity = k->id_capacity = at_most_2_31(maximum);
+    k->level_capacity = k->leaf_capacity = at_most_2_31((n / 16 + 16384) << doubled);
+    k->task_capacity = at_most_2_31((n / 8 + 16384) << doubled);
+    k->root_capacity = at_most_2_31((n / 4 + 16384) << doubled);
+    k->raw_capacity = at_most_2_31((n / 2 + 65536) << doubled);
+    k->slab_capacity = 0;
+}
+
+/* Capacities if it is built in slabs: large meshes have small triangles, of which planes cut few.
+   Two of the first levels have some 2.3 parts per triangle, two levels of a slab at most 3. */
+void size_slabs(zhou_device *k, uint64_t n, uint32_t doubled) {
+    const uint64_t slab = k->slab_max;
+    k->is_tight = doubled == 0;
+    k->part_capacity = at_most_2_31((5 * n / 2 + 4096) << doubled);
+    k->slab_part_capacity = at_most_2_31((4 * slab + 65536) << doubled);
+    k->small_capacity = at_most_2_31((2 * slab + 65536) << doubled);
+    k->id_capacity = at_most_2_31((n / 2 + 65536) << doubled);
+    k->leaf_capacity = at_most_2_31((n / 64 + 16384) << doubled);
+    k->level_capacity = at_most_2_31((slab / 16 + 16384) << doubled);
+    k->task_capacity = at_most_2_31((slab / 8 + n / 128 + 16384) << doubled);
+    k->root_capacity = at_most_2_31((n / 8 + 16384) << doubled);
+    k->raw_capacity = at_most_2_31((n / 4 + 65536) << doubled);
+    k->slab_capacity = at_most_2_31((n / 4096 + 1024) << doubled);
+    if (k->slab_part_capacity < k->raw_capacity / 4 + 1)
+        k->slab_part_capacity = k->raw_capacity / 4 + 1; /* for `places` */
+}
+
+/* Returns the triangles of a slab; 0: the tree is built at once. */
+uint32_t slab_of(const tritree_build_cuda *build) {
+    const uint32_t n = build->input.triangle_count;
+    return build->slab_triangles ? build->slab_triangles : n < ZHOU_MANY ? 0 : n / ZHOU_SLABS;
+}
+
+void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
+    k->slab_max ? size_slabs(k, n, doubled) : size_whole(k, n, doubled);
+    /* One partly filled segment for each resident warp, in each launch. */
+    const uint32_t launches = k->slab_max ? 2 * ZHOU_SLABS : 1;
+    k->segment_capacity = k->node_capacity / ZHOU_SEGMENT + 16384 + 4096 * launches;
+    k->id_segment_capacity = k->reference_capacity / ZHOU_SEGMENT + 16384 + 4096 * launches;
+    lay_out_lists(k, arena);
+    lay_out_pools(k, arena);
+}
+
+/* Returns the parts that can wait: 16 bytes each where the nodes will be, and as many in the place
+   of the references. */
+uint32_t waiting_of(const zhou_device *k) {
+    const uint64_t parts = (uint64_t)ZHOU_GROWTH_MAX * k->input.triangle_count + 1;
+    const uint32_t fit = k->node_capacity / 2 < k->reference_capacity / 4
+                             ? k->node_capacity / 2
+                             : k->reference_capacity / 4;
+    return parts < fit ? (uint32_t)parts : fit;
+}
+
+kd_status launch_large(zhou_device *k, cudaStream_t stream) {
+    return launch_cooperative(zhou_large_nodes, ZHOU_BLOCK, k, stream, "zhou_large_nodes");
+}
+
+kd_status launch_small(const zhou_device *k, cudaStream_t stream) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, zhou_small_nodes, ZHOU_SMALL_BLOCK));
+    zhou_small_nodes<<<blocks, ZHOU_SMALL_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_small_nodes");
+    return KD_OK;
+}
+
+/* Builds the subtrees of the nodes that wait. Of two successive slabs the nodes do not fit into
+   one, so their number is bounded; a launch without a slab ends at once. */
+kd_status build_slabs(zhou_device *k, cudaStream_t stream) {
+    const uint64_t launches = 2 * (uint64_t)k->waiting_capacity / k->slab_max + 1;
+    k->stops = false;
+    k->resumes = true;
+    k->pool = k->slab_pool;
+    k->part_capacity = k->slab_part_capacity;
+    for (uint64_t i = 0; i < launches; ++i) {
+        KD_TRY(launch_large(k, stream));
+        KD_TRY(launch_small(k, stream));
+    }
+    return KD_OK;
+}
+
 /* Large nodes are split at the spatial median, with empty space cut off; small ones by SAH with bit
    masks. */
 struct zhou_rule {
     typedef zhou_device state;
     static const bool positive_zero = true; /* zhou_corner */
 
-    static void plan(zhou_device *k, uint64_t n, uint32_t doubled) {
-        const bool many = n >= ZHOU_MANY;
-        k->node_capacity = nodes_at_most(((many ? 4 : 12) * n + 1000000) << doubled);
-        k->reference_capacity = at_most_2_31(((many ? 6 : 10) * n + 2000000) << doubled);
+    static void plan(zhou_device *k, const tritree_build_cuda *build) {
+        const uint64_t n = build->input.triangle_count;
+        const bool many = slab_of(build) > 0;
+        k->node_capacity = nodes_at_most(((many ? 3 : 12) * n + 1000000) << build->doubled);
+        k->reference_capacity = at_most_2_31(((many ? 5 : 10) * n + 2000000) << build->doubled);
     }
-    static void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
-        lay_out_zhou(k, arena, n, doubled);
+    static void lay_out(zhou_device *k, cuda_arena *arena, const tritree_build_cuda *build) {
+        k->slab_max = slab_of(build);
+        lay_out_zhou(k, arena, build->input.triangle_count, build->doubled);
         k->memory_bytes = arena->used + (uint64_t)k->node_capacity * sizeof(tritree_node) +
                           (uint64_t)k->reference_capacity * sizeof(uint32_t);
     }
@@ -197,14 +274,16 @@ struct zhou_rule {
         return KD_OK;
     }
     static kd_status large(zhou_device *k, unsigned, cudaStream_t stream) {
-        return launch_cooperative(zhou_large_nodes, ZHOU_BLOCK, k, stream, "zhou_large_nodes");
+        k->stops = k->slab_max > 0;
+        k->waiting_lo = (float4 *)k->nodes;
+        k->waiting_hi = (float4 *)k->references;
+        k->waiting_capacity = waiting_of(k);
+        return launch_large(k, stream);
     }
     static kd_status small(const zhou_device *k, unsigned, cudaStream_t stream) {
-        unsigned blocks = 0;
-        KD_TRY(cuda_resident_blocks(&blocks, zhou_small_nodes, ZHOU_SMALL_BLOCK));
-        zhou_small_nodes<<<blocks, ZHOU_SMALL_BLOCK, 0, stream>>>(*k);
-        KD_CUDA_LAUNCHED("zhou_small_nodes");
-        return KD_OK;
+        zhou_device slabs = *k;
+        KD_TRY(launch_small(k, stream));
+        return k->slab_max ? build_slabs(&slabs, stream) : KD_OK;
     }
     static kd_status finish(const zhou_device *k, unsigned blocks, cudaStream_t stream) {
         zhou_move_roots<<<blocks, ZHOU_MOVE_BLOCK, 0, stream>>>(*k);

@@ -4,8 +4,8 @@
    Idea: initialise (compute each triangle's box and that of all triangles; gather its corners),
    split large nodes, split small nodes, emit the layout. A rule provides its state, a struct that
    begins with build_state, and its stages:
-     static void plan(state *, uint64_t n, uint32_t doubled)   capacities for nodes and references
-     static void lay_out(state *, cuda_arena *, uint64_t n, uint32_t doubled)   scratch memory
+     static void plan(state *, const tritree_build_cuda *)   capacities for nodes and references
+     static void lay_out(state *, cuda_arena *, const tritree_build_cuda *)   scratch memory
      static set_up_counts counts(const state &)
      static const bool positive_zero              whether -0 becomes 0
      static kd_status clear / large / small(const state *, unsigned blocks, cudaStream_t)
@@ -164,8 +164,8 @@ template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     typename rule::state k;
     cuda_arena arena = {NULL, 0};
     memset(&k, 0, sizeof k);
-    rule::plan(&k, build->input.triangle_count, build->doubled);
-    rule::lay_out(&k, &arena, build->input.triangle_count, build->doubled);
+    rule::plan(&k, build);
+    rule::lay_out(&k, &arena, build);
     build->scratch_bytes = arena.used;
     build->node_capacity = k.node_capacity;
     build->reference_capacity = k.reference_capacity;
@@ -182,7 +182,7 @@ kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build
     k->node_capacity = build->node_capacity;
     k->reference_capacity = build->reference_capacity;
     cuda_arena arena = {(char *)build->scratch, 0};
-    rule::lay_out(k, &arena, n, build->doubled);
+    rule::lay_out(k, &arena, build);
     KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
                "`scratch_bytes` is %llu; %zu are needed", (unsigned long long)build->scratch_bytes,
                (size_t)arena.used);

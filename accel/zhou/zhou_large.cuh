@@ -8,7 +8,7 @@
    parts in the other, or small roots; a grid-wide barrier ends the level. */
 #ifndef KD_ACCEL_ZHOU_ZHOU_LARGE_CUH
 #define KD_ACCEL_ZHOU_ZHOU_LARGE_CUH
-#include "accel/zhou/zhou_state.cuh"
+#include "accel/zhou/zhou_lists.cuh"
 #include <cooperative_groups.h>
 
 enum { ZHOU_WARPS = ZHOU_BLOCK / 32 };
@@ -19,6 +19,7 @@ struct zhou_shared {
     zhou_merge merge;                   /* merge state of the block */
     uint32_t warp_count[2][ZHOU_WARPS]; /* number in each warp; later the number in earlier warps */
     clipped *to[2];
+    uint32_t first[2]; /* the children's parts, if the node has several chunks */
     zhou_node child[2];
     uint32_t leaf_first;
     bool leaf, stop, last;
@@ -30,63 +31,25 @@ struct zhou_refs {
     uint32_t sides[ZHOU_EACH]; /* 0: no reference */
 };
 
-/* Adds a child, whose parts are stored, to the list for its size. All lanes of a warp must call
-   it. */
-__device__ inline void zhou_enqueue_child(const zhou_device &k, const build_level &level,
-                                          const zhou_node &child) {
-    zhou_counters *c = k.count;
-    const uint32_t lane = threadIdx.x & 31;
-    if (child.count == 0) {
-        if (lane == 0) k.raw[child.at] = raw_leaf(0, 0);
-        return;
-    }
-    if (child.count <= ZHOU_SMALL_MAX) {
-        if (lane != 0) return;
-        const uint32_t i = atomicAdd(&c->roots, 1u);
-        k.raw[child.at] = raw_inner(RAW_ROOT, 0, i);
-        if (i >= k.root_capacity) {
-            exhaust(k, EXHAUSTED_LISTS, level.next);
-            return;
-        }
-        zhou_small_root *root = k.roots + i;
-        root->box = child.box;
-        root->first = child.first, root->count = child.count;
-        root->depth = child.depth, root->at = child.at;
-        return;
-    }
-    const uint32_t chunks = (child.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
-    uint32_t slot = 0, first = 0, capacity = 0;
-    if (lane == 0) {
-        slot = atomicAdd(&c->level_nodes[level.next], 1u);
-        first = atomicAdd(&c->tasks[level.next], chunks);
-        if (chunks > 1) capacity = atomicAdd(&c->parts[level.after], 2 * child.count);
-        if (slot >= k.level_capacity || first + chunks > k.task_capacity ||
-            (chunks > 1 && (uint64_t)capacity + 2 * child.count > k.part_capacity)) {
-            exhaust(k, EXHAUSTED_LISTS, level.next);
-            slot = KD_NONE;
-        }
-    }
-    slot = __shfl_sync(WARP_ALL, slot, 0);
-    first = __shfl_sync(WARP_ALL, first, 0);
-    if (slot == KD_NONE) return;
-    for (uint32_t i = lane; i < chunks; i += 32) k.tasks[level.to][first + i] = make_uint2(slot, i);
-    if (lane != 0) return;
-    k.level_nodes[level.to][slot] = child;
-    if (chunks == 1) return;
-    zhou_merge *merge = k.merges[level.to] + slot;
-    merge->first = capacity;
-    merge->count[0] = merge->count[1] = merge->done = 0;
-    for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = ordered(INFINITY);
-    for (int i = 0; i < 6; ++i) merge->middles[i / 3][i % 3] = 0;
-}
-
-__device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k, int from,
-                                          uint32_t first, uint32_t count) {
+__device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k,
+                                          const zhou_level &level, uint32_t first, uint32_t count) {
 #pragma unroll
     for (int j = 0; j < ZHOU_EACH; ++j) {
         const uint32_t i = j * ZHOU_BLOCK + threadIdx.x;
         refs.sides[j] = i < count;
-        if (i < count) refs.ref[j] = k.parts[from][first + i];
+        if (i < count) refs.ref[j] = zhou_part_at(k, level, first + i);
+    }
+}
+
+/* Moves the parts of a chunk of a node that waits. */
+__device__ __forceinline__ void zhou_set_aside(const zhou_device &k, const zhou_refs &refs,
+                                               uint32_t first) {
+#pragma unroll
+    for (int j = 0; j < ZHOU_EACH; ++j) {
+        if (!refs.sides[j]) continue;
+        const uint32_t i = first + j * ZHOU_BLOCK + threadIdx.x;
+        k.waiting_lo[i] = refs.ref[j].lo;
+        k.waiting_hi[i] = refs.ref[j].hi;
     }
 }
 
@@ -193,7 +156,7 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
 }
 
 /* Makes the node a large leaf. All threads of the block must call it. */
-__device__ inline void zhou_make_leaf(const zhou_device &k, const build_level &level,
+__device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &level,
                                       zhou_shared &s) {
     if (threadIdx.x == 0) {
         s.leaf_first = atomicAdd(&k.count->ids, s.node.count);
@@ -208,13 +171,12 @@ __device__ inline void zhou_make_leaf(const zhou_device &k, const build_level &l
     __syncthreads();
     if (s.stop) return;
     for (uint32_t i = threadIdx.x; i < s.node.count; i += ZHOU_BLOCK)
-        k.ids[s.leaf_first + i] = __float_as_uint(k.parts[level.from][s.node.first + i].lo.w);
+        k.ids[s.leaf_first + i] = __float_as_uint(zhou_part_at(k, level, s.node.first + i).lo.w);
 }
 
 /* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. Called
    by one thread. Returns false if the capacity is exceeded. */
-__device__ inline bool zhou_add_raw(const zhou_device &k, const build_level &level,
-                                    zhou_shared &s) {
+__device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
     const zhou_plan *plan = &s.plan;
     const uint32_t more = 2 * (uint32_t)(plan->cuts + 1);
     uint32_t pair = atomicAdd(&k.count->nodes, more);
@@ -240,7 +202,7 @@ __device__ inline bool zhou_add_raw(const zhou_device &k, const build_level &lev
 
 /* Decides from the counts of both sides whether the node becomes a leaf; sets everything of its
    children that does not depend on their parts. Called by one thread. */
-__device__ inline void zhou_decide(const zhou_device &k, const build_level &level, zhou_shared &s) {
+__device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
     const uint32_t left = s.merge.count[0], right = s.merge.count[1];
     const float growth = zhou_growth_left(s.node.growth, s.node.count, left, right);
     s.leaf = growth < 1;
@@ -257,16 +219,18 @@ __device__ inline void zhou_decide(const zhou_device &k, const build_level &leve
 }
 
 /* Reserves space for a child's parts in the buffer for its size. Called by one thread. */
-__device__ inline clipped *zhou_place_child(const zhou_device &k, const build_level &level,
+__device__ inline clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
                                             zhou_node *child) {
     const bool small = child->count <= ZHOU_SMALL_MAX;
     child->first =
-        atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
-    if ((uint64_t)child->first + child->count > (small ? k.small_capacity : k.part_capacity)) {
+        small ? atomicAdd(&k.count->small_parts, child->count)
+              : zhou_take_parts(k, &k.count->parts[level.parts_next], level.to, child->count);
+    if (small ? (uint64_t)child->first + child->count > k.small_capacity
+              : child->first == KD_NONE || !zhou_is_apart(k, level, child->first, child->count)) {
         exhaust(k, EXHAUSTED_POOL, level.next);
         return NULL;
     }
-    return (small ? k.small_parts : k.parts[level.to]) + child->first;
+    return (small ? k.small_parts : k.pool) + child->first;
 }
 
 __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
@@ -281,15 +245,15 @@ __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
     }
 }
 
-__device__ __forceinline__ void zhou_enqueue_children(const zhou_device &k,
-                                                      const build_level &level, zhou_shared &s) {
+__device__ __forceinline__ void zhou_enqueue_children(const zhou_device &k, const zhou_level &level,
+                                                      zhou_shared &s) {
     if (threadIdx.x == 0) zhou_take_boxes(s);
     __syncthreads();
     if (threadIdx.x < 64) zhou_enqueue_child(k, level, s.child[threadIdx.x >> 5]);
 }
 
 /* Splits a node of a single chunk. */
-__device__ inline void zhou_split_whole(const zhou_device &k, const build_level &level,
+__device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &level,
                                         zhou_shared &s, zhou_refs &refs) {
     uint32_t before[2];
     zhou_count(s, refs, before);
@@ -313,7 +277,7 @@ __device__ inline void zhou_split_whole(const zhou_device &k, const build_level 
 
 /* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that finishes last.
    Small children's parts are moved to the buffer of the small-node stage. */
-__device__ inline void zhou_finish(const zhou_device &k, const build_level &level, zhou_shared &s,
+__device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level, zhou_shared &s,
                                    zhou_merge *merge) {
     if (threadIdx.x < 12)
         s.merge.box[threadIdx.x / 6][threadIdx.x % 6] =
@@ -324,10 +288,16 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
             __ldcg(&merge->middles[threadIdx.x / 3][threadIdx.x % 3]);
     __syncthreads();
     if (threadIdx.x == 0) {
+        const uint32_t capacity = zhou_capacity_of(k, s.node.count);
         zhou_decide(k, level, s);
+        if (!s.leaf && s.merge.count[0] + s.merge.count[1] > capacity) { /* the parts overlap */
+            exhaust(k, EXHAUSTED_POOL, level.next);
+            s.stop = true;
+        }
+        s.first[0] = merge->first, s.first[1] = merge->first + capacity - s.merge.count[1];
         for (int side = 0; side < 2 && !s.leaf && !s.stop; ++side) {
             zhou_node *child = s.child + side;
-            child->first = merge->first + (side ? s.node.count : 0);
+            child->first = s.first[side];
             s.to[side] = NULL;
             if (child->count == 0 || child->count > ZHOU_SMALL_MAX) continue;
             s.to[side] = zhou_place_child(k, level, child);
@@ -342,7 +312,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
     if (s.stop) return;
     const uint32_t side = threadIdx.x >> 6, i = threadIdx.x & 63; /* two warps per child */
     if (s.to[side] && i < s.child[side].count) {
-        const clipped *from = k.parts[level.to] + merge->first + (side ? s.node.count : 0) + i;
+        const clipped *from = k.pool + s.first[side] + i;
         clipped part;
         part.lo = __ldcg(&from->lo);
         part.hi = __ldcg(&from->hi);
@@ -352,13 +322,21 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
 }
 
 /* Processes a chunk of a node with several chunks. */
-__device__ inline void zhou_split_chunk(const zhou_device &k, const build_level &level,
+__device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &level,
                                         zhou_shared &s, zhou_refs &refs, zhou_merge *merge) {
     uint32_t before[2];
+    const uint32_t capacity = zhou_capacity_of(k, s.node.count);
+    if (!zhou_is_apart(k, level, merge->first, capacity)) {
+        if (threadIdx.x == 0) exhaust(k, EXHAUSTED_POOL, level.next);
+        return;
+    }
     zhou_count(s, refs, before);
-    if (threadIdx.x < 2)
-        s.to[threadIdx.x] = k.parts[level.to] + merge->first + (threadIdx.x ? s.node.count : 0) +
-                            atomicAdd(&merge->count[threadIdx.x], s.merge.count[threadIdx.x]);
+    if (threadIdx.x < 2) {
+        const uint32_t count = s.merge.count[threadIdx.x],
+                       placed = atomicAdd(&merge->count[threadIdx.x], count);
+        s.to[threadIdx.x] =
+            k.pool + merge->first + (threadIdx.x ? capacity - placed - count : placed);
+    }
     __syncthreads();
     zhou_scatter(k, s, refs, before);
     __threadfence(); /* makes the parts visible before the report */
@@ -379,7 +357,7 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const build_level 
     zhou_finish(k, level, s, merge);
 }
 
-__device__ inline void zhou_process(const zhou_device &k, const build_level &level, zhou_shared &s,
+__device__ inline void zhou_process(const zhou_device &k, const zhou_level &level, zhou_shared &s,
                                     uint2 task) {
     __syncthreads(); /* protects shared memory from the previous task */
     if (threadIdx.x < sizeof(zhou_node) / 4)
@@ -391,8 +369,12 @@ __device__ inline void zhou_process(const zhou_device &k, const build_level &lev
     __syncthreads();
     zhou_refs refs;
     const uint32_t skipped = task.y * ZHOU_CHUNK;
-    zhou_load(refs, k, level.from, s.node.first + skipped,
+    zhou_load(refs, k, level, s.node.first + skipped,
               min((uint32_t)ZHOU_CHUNK, s.node.count - skipped));
+    if (k.stops && s.node.count <= k.slab_max) {
+        zhou_set_aside(k, refs, k.merges[level.from][task.x].first + skipped);
+        return;
+    }
     if (threadIdx.x == 0) zhou_plan_make(&s.plan, &s.node, k.max_depth);
     __syncthreads();
     if (s.plan.axis == ZHOU_NO_AXIS) {
@@ -413,26 +395,50 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
         for (int a = 0; a < 3; ++a) root->mean[a] = 0;
         root->growth = ZHOU_GROWTH_MAX;
         root->first = root->depth = root->at = 0;
-        root->count = c->valid;
+        root->count = c->parts[0] = c->valid;
     }
     __syncthreads();
     if (s.node.count <= ZHOU_SMALL_MAX && threadIdx.x < s.node.count)
-        k.small_parts[threadIdx.x] = k.parts[0][threadIdx.x];
-    if (threadIdx.x < 32) zhou_enqueue_child(k, {1, 0, 2, 0, 1}, s.node);
+        k.small_parts[threadIdx.x] = k.pool[threadIdx.x];
+    if (threadIdx.x < 32) zhou_enqueue_child(k, zhou_level_at(ZHOU_BEFORE_FIRST), s.node);
+}
+
+/* Takes the next nodes that wait and together have at most slab_max parts, by one block. */
+__device__ inline void zhou_resume(const zhou_device &k, zhou_shared &s) {
+    zhou_counters *c = k.count;
+    const uint32_t from = c->slab_next, end = c->slabs;
+    uint32_t next = from;
+    for (uint32_t sum = 0; next < end && sum + k.slabs[next].count <= k.slab_max; ++next)
+        sum += k.slabs[next].count;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        c->slab_next = next;
+        c->small_parts = 0;
+        c->next_root = c->roots;
+        for (int i = 0; i < 3; ++i) c->level_nodes[i] = c->tasks[i] = 0;
+        for (int i = 0; i < 4; ++i) c->parts[i] = 0;
+    }
+    __syncthreads();
+    for (uint32_t i = from; i < next && threadIdx.x < 32; ++i)
+        zhou_enqueue_child(k, zhou_level_at(ZHOU_BEFORE_FIRST), k.slabs[i]);
 }
 
 __global__ __launch_bounds__(ZHOU_BLOCK, 6) void zhou_large_nodes(const zhou_device k) {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     __shared__ zhou_shared s;
     zhou_counters *c = k.count;
-    if (blockIdx.x == 0) zhou_start(k, s);
+    if (k.resumes) {
+        if (c->exhausted & zhou_device::SIZES_UNKNOWN || c->slab_next == c->slabs) return;
+        grid.sync();
+    }
+    if (blockIdx.x == 0) k.resumes ? zhou_resume(k, s) : zhou_start(k, s);
     grid.sync();
     for (int depth = 0;; ++depth) {
-        const build_level level = level_at(depth);
+        const zhou_level level = zhou_level_at(depth);
         const uint32_t tasks = c->tasks[level.now];
         if (tasks == 0 || c->stop[level.now]) return;
         if (blockIdx.x == 0 && threadIdx.x == 0)
-            c->tasks[level.after] = c->level_nodes[level.after] = c->parts[level.now] = 0;
+            c->tasks[level.after] = c->level_nodes[level.after] = c->parts[level.parts_cleared] = 0;
         for (uint32_t i = blockIdx.x; i < tasks; i += gridDim.x)
             zhou_process(k, level, s, k.tasks[level.from][i]);
         grid.sync();

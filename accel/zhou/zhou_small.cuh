@@ -278,7 +278,7 @@ __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &
 __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_device k) {
     __shared__ zhou_small_shared shared[ZHOU_SMALL_WARPS];
     zhou_small_shared &s = shared[threadIdx.x >> 5];
-    if (k.count->exhausted) return;
+    if (k.count->exhausted & zhou_device::SIZES_UNKNOWN) return;
     const uint32_t roots = k.count->roots;
     zhou_warp_output output;
     output.node = output.id = KD_NONE;

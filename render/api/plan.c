@@ -20,9 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PLANNED_REFERENCES: references, and equally nodes, per triangle of a tree on a device.
-   SMALL_TREE: allowance for small trees. */
-enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
+/* PLANNED_REFERENCES: references, and equally nodes, per triangle of a tree on a device; fewer for
+   COMPRESSED_MANY triangles, which are small. SMALL_TREE: allowance for small trees. */
+enum { PLANNED_REFERENCES = 8, PLANNED_REFERENCES_MANY = 5, SMALL_TREE = 1 << 16 };
 
 /* Pools of paths take at most POOL_BYTES by default, or one part of POOL_PARTS of the free memory
    if that is more; they are not reduced to fewer paths than POOL_PATHS_MIN unless their allocation
@@ -154,7 +154,9 @@ static kd_status plan_cpu(render_plan *out, const scene_view *view,
 static kd_status plan_device_tree(render_plan *out, const mesh_view *mesh,
                                   const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
-    const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
+    const uint64_t each = mesh->triangle_count < COMPRESSED_MANY ? PLANNED_REFERENCES
+                                                                 : PLANNED_REFERENCES_MANY,
+                   references = each * mesh->triangle_count + SMALL_TREE;
     const uint32_t maximum = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
     add_to(out, true, "triangle tree",
            tritree_cuda_bytes(maximum, maximum, mesh->triangle_count, mesh->position_count));

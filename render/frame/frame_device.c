@@ -87,6 +87,7 @@ kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *hos
         KD_TRY(tritree_cuda_open(&device_frame->tree, host_tree));
     else
         KD_TRY(build_on_device(device_frame, host, options, builder, built));
+    KD_TRY(tritree_cuda_settle(&device_frame->tree, NULL));
     KD_TRY(scene_cuda_open(&device_frame->scene, host, &device_frame->tree.view));
     return KD_OK;
 }

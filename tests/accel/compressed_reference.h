@@ -120,7 +120,7 @@ typedef struct maker {
 /* Adds two nodes; *left: the first. */
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
-    KD_REQUIRE(to->node_count < COMPRESSED_UNITS_MAX - 2, KD_ERROR_MEMORY, "too many nodes");
+    KD_REQUIRE(to->node_count < COMPRESSED_TREE_MAX - 2, KD_ERROR_MEMORY, "too many nodes");
     if (to->node_count + 2 > m->node_capacity) {
         KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
         m->node_capacity = 2 * m->node_capacity + 2;
@@ -264,8 +264,9 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     compressed_list children;
     compressed_node node;
     compressed_list_find(&m->from, &m->items[i], &children);
-    const uint64_t base = out->unit_count, units = compressed_list_units(&children);
-    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large for the compressed form */
+    const uint64_t base = out->unit_count, units = compressed_list_units(&m->from, &children);
+    if (base + units > compressed_units_max(m->from.alignment))
+        return KD_OK; /* too large for the compressed form */
     KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
     memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
     out->unit_count += units;
@@ -322,6 +323,7 @@ static inline kd_status compressed_copy_open(compressed_copy *out, const tritree
     if (view->reference_count == 0) return KD_OK;
     m.tree = *view;
     m.from.indexed = indexed;
+    m.from.alignment = compressed_alignment(indexed, view->triangle_count);
     kd_status status = make_finer(&m);
     if (status == KD_OK) {
         measure_all(&m);

@@ -146,6 +146,49 @@ static void test_traversals_match_cpu(void **state) {
     free(a);
 }
 
+/* Trees that keep only the compressed form and the mesh: batches, and rays with such small
+   directions that they are cast one at a time. */
+static void compare_lean(answers *a, case_triangles which, uint32_t count) {
+    triangle_set set = triangle_set_make(which, count);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    tritree_cuda on_device;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+    const tritree_view view = tritree_get_view(&tree);
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        ray *r = &a->rays[i];
+        *r = triangle_set_ray(&set, i);
+        if (i % 3) *r = ray_make(r->origin, vec3_scale(r->direction, 0x1p-70f), 0, INFINITY);
+    }
+    assert_int_equal(trace_closest(&view, a->rays, a->expected, RAYS, NULL, NULL), KD_OK);
+    assert_int_equal(trace_occluded(&view, a->rays, a->expected_blocked, RAYS, NULL, NULL), KD_OK);
+    tritree_cuda_lean_from(0);
+    assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_settle(&on_device, NULL), KD_OK);
+    assert_null(on_device.view.rows);
+    assert_int_equal(on_device.view.nodes == NULL, on_device.compressed != NULL);
+    tritree_cuda_lean_from(COMPRESSED_MANY);
+    cast(&on_device, a, TRACE_ONCE, 0);
+    same_bits(a, "once, lean", case_triangles_name(which), count);
+    cast(&on_device, a, TRACE_PERSISTENT, 0);
+    same_bits(a, "persistent, lean", case_triangles_name(which), count);
+    tritree_cuda_close(&on_device);
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
+static void test_lean_trees_match_cpu(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 17, 1025};
+    answers *a = (answers *)malloc(sizeof *a);
+    assert_non_null(a);
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+            if (!gpu_leaves_out((uint32_t)which + (uint32_t)i, test_size(4, 8)))
+                compare_lean(a, (case_triangles)which, counts[i]);
+    free(a);
+}
+
 /* Returns ray i with an invalid component, so that it must not hit anything. */
 static ray unsound_ray(const triangle_set *set, uint32_t i) {
     ray out = triangle_set_ray(set, i);
@@ -213,6 +256,7 @@ static void test_invalid_requests_are_rejected(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_traversals_match_cpu),
+                                       cmocka_unit_test(test_lean_trees_match_cpu),
                                        cmocka_unit_test(test_invalid_rays_miss),
                                        cmocka_unit_test(test_invalid_requests_are_rejected)};
     return cmocka_run_group_tests(tests, NULL, NULL);

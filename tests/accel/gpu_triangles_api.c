@@ -1,6 +1,8 @@
 /* A tree on a CUDA device returns the same results as one on the CPU for every call of
    <kandela/triangles.h>, bit for bit, from host and device memory, and rejects the same
    requests. */
+#include "accel/rays/tree_device.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
@@ -96,6 +98,34 @@ static void test_results_equal_cpu_results(void **state) {
             kd_triangles_close(gpu);
             triangle_set_close(&set);
         }
+}
+
+/* A tree that frees its nodes on the device builds them again for statistics, for work per ray and
+   for a copy on the host, and answers as before. */
+static void test_freed_nodes_are_built_again(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 300);
+    const kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles_info whole, lean;
+    make_rays(&set);
+    kd_triangles *gpu = open_mesh(&mesh, "cuda:0", "zhou");
+    kd_triangles_describe(gpu, &whole);
+    query_cuda_row(&of_cpu, gpu, true);
+    kd_triangles_close(gpu);
+    tritree_cuda_lean_from(0);
+    gpu = open_mesh(&mesh, "cuda:0", "zhou");
+    kd_triangles_describe(gpu, &lean);
+    assert_true(lean.bytes < whole.bytes);
+    assert_int_equal(lean.hash, whole.hash);
+    assert_int_equal(lean.leaves, whole.leaves);
+    query_cuda_row(&of_gpu, gpu, false);
+    expect_same_answers("without nodes");
+    query_cuda_row(&of_gpu, gpu, true);
+    expect_same_answers("with nodes again");
+    assert_memory_equal(of_gpu.counts, of_cpu.counts, sizeof of_gpu.counts);
+    kd_triangles_close(gpu);
+    tritree_cuda_lean_from(COMPRESSED_MANY);
+    triangle_set_close(&set);
 }
 
 /* A tree built on the CPU has the same statistics on both devices, and rays do the same work. */
@@ -379,6 +409,7 @@ int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results_equal_cpu_results),
+        cmocka_unit_test(test_freed_nodes_are_built_again),
         cmocka_unit_test(test_cpu_tree_on_device),
         cmocka_unit_test(test_mesh_on_the_device),
         cmocka_unit_test(test_rays_on_the_device),

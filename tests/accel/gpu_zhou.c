@@ -13,15 +13,23 @@ static const tritree_options settings[] = {
     {1.5f, 1, 1, 0}, {1, 1, 0.8f, 0}, {0, 1, 1, 12}, {20, 1, 0.5f, 3}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
+static uint32_t slab_triangles; /* 0: the builder chooses */
+static void plan_slabs(tritree_build_cuda *build) {
+    build->slab_triangles = slab_triangles;
+    tritree_builder_cuda_find("zhou")->plan(build);
+}
+
 static void expect_same_tree(const tritree_input *input, const tritree_options *options,
                              const char *name) {
-    const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");
-    assert_non_null(builder);
+    const tritree_builder_cuda *found = tritree_builder_cuda_find("zhou");
+    assert_non_null(found);
+    tritree_builder_cuda builder = *found;
     tritree_build_memory memory;
     tritree on_device, on_cpu;
+    builder.plan = plan_slabs;
     assert_int_equal(tritree_open(&on_cpu, input, options, "zhou", NULL), KD_OK);
     tritree_built built;
-    assert_int_equal(tritree_build_memory_build(&memory, &built, input, options, builder), KD_OK);
+    assert_int_equal(tritree_build_memory_build(&memory, &built, input, options, &builder), KD_OK);
     if (tritree_build_download(&memory, &on_device, input) != KD_OK ||
         tritree_check(&on_device) != KD_OK)
         fail_msg("%s, %u triangles: %s", name, input->triangle_count, kd_last_error());
@@ -48,6 +56,25 @@ static void test_trees_equal_cpu_trees(void **state) {
                              case_triangles_name((case_triangles)which));
             triangle_set_close(&set);
         }
+}
+
+/* Slabs of an eighth of the mesh, a third, and all of it. */
+static void test_slabs_give_the_same_trees(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 65, 514, 1500};
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+            if (gpu_leaves_out((uint32_t)which + (uint32_t)i, test_size(11, 29))) continue;
+            triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
+            const uint32_t slabs[] = {1 + counts[i] / 8, 1 + counts[i] / 3, counts[i]};
+            for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+                slab_triangles = slabs[k];
+                expect_same_tree(&set.input, settings + (i + k) % SETTINGS,
+                                 case_triangles_name((case_triangles)which));
+            }
+            triangle_set_close(&set);
+        }
+    slab_triangles = 0;
 }
 
 static void test_model_trees_equal_cpu_trees(void **state) {
@@ -103,6 +130,7 @@ static void test_small_budget_reports_bytes_needed(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees_equal_cpu_trees),
+                                       cmocka_unit_test(test_slabs_give_the_same_trees),
                                        cmocka_unit_test(test_model_trees_equal_cpu_trees),
                                        cmocka_unit_test(test_small_budget_reports_bytes_needed)};
     return cmocka_run_group_tests(tests, NULL, NULL);

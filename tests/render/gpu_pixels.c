@@ -1,4 +1,6 @@
 /* A CUDA device renders the same pictures as the CPU, bit for bit: whole, cropped and resumed. */
+#include "accel/rays/tree_device.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device.h"
 #include "render/frame/pixel.h"
 #include "tests/photon/device_matches_cpu.h"
@@ -240,6 +242,18 @@ static void test_builders(void **state) {
     }
 }
 
+/* Trees that keep only the compressed form and the mesh give the same pictures. */
+static void test_lean_trees(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "whitted", "vcm"};
+    tritree_cuda_lean_from(0);
+    for (int i = 0; i < 3; ++i) {
+        const kd_render_options options = options_for(methods[i]);
+        expect_same(scene_path(i == 1 ? 0 : 4), &options);
+    }
+    tritree_cuda_lean_from(COMPRESSED_MANY);
+}
+
 /* A picture rendered by both devices in turn equals that of one device. */
 static void test_resumed(void **state) {
     (void)state;
@@ -342,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_debug_photons),
         cmocka_unit_test(test_crops),
         cmocka_unit_test(test_builders),
+        cmocka_unit_test(test_lean_trees),
         cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_time_limit),

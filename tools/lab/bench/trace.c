@@ -215,7 +215,8 @@ static kd_status run_on_cuda(trace_case *bench) {
     KD_TRY_GOTO(device_memory_reserve((void **)&bench->device_hits, count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(bench->device_rays, bench->rays.rays, count * sizeof(ray)));
     for (int i = 0; i < VARIANTS; ++i)
-        if (variants[i].width < IMAGES_ONLY || bench->rays.width)
+        if ((variants[i].width < IMAGES_ONLY || bench->rays.width) &&
+            (variants[i].loop != TRACE_NODES || bench->on_device.view.rows))
             KD_TRY_GOTO(run_variant(bench, &variants[i]));
 done:
     device_memory_free(bench->device_rays);
@@ -326,6 +327,7 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&bench.on_device, &tree));
+    bench.on_device.keeps_nodes = true; /* for the reference traversal */
     if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&bench.on_device, NULL));
     if (cuda) KD_TRY_GOTO(run_compressed(&bench));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
