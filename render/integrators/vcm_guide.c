@@ -5,7 +5,7 @@
          is least, alternately with their mean and covariance (weights of a Student distribution, so
          that other segments count little). Their bounds are the opening. The segments that are left
          may find more openings. A second pilot, which is guided, decides whether they are used.
-   Invariants: a pure function of scene, picture size, camera and seed; the same on CUDA devices. */
+   Invariants: a pure function of scene, picture size and camera; the same on CUDA devices. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
@@ -206,7 +206,7 @@ void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t coun
 
 static void begin_pilot(vcm_view *view, const frame *frame) {
     const scene_view *scene = frame->scene;
-    view->emission = photon_emission_make(frame->options->seed, PILOT_PASS, box3_centre(scene->box),
+    view->emission = photon_emission_make(0, PILOT_PASS, box3_centre(scene->box),
                                           0.5f * vec3_length(box3_size(scene->box)), false);
 }
 
@@ -253,11 +253,18 @@ static kd_status try_guided(pilot *work, vcm_view *view, emission_target *aims, 
     *count = lenses;
     for (uint32_t i = 0; i < view->guide.count; ++i)
         cover(aims, count, &view->guide.openings[i].box, most / view->guide.count);
-    log_message(view->guide.count ? LOG_INFO : LOG_DETAIL,
+    log_message(LOG_DETAIL,
                 "%.2g %% of the light paths reach what the camera sees, %.2g %% if guided: %s",
                 100 * unguided, 100 * guided,
                 view->guide.count ? "paths are guided" : "paths are not guided");
     return KD_OK;
+}
+
+/* Light from infinity also meets the outside of the scene, so that few of its paths are seen. */
+static bool light_is_outside(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->light_count; ++i)
+        if (light_is_far(scene->lights + i)) return true;
+    return false;
 }
 
 kd_status vcm_guide_find(vcm_view *view, emission_target *aims, uint32_t *aim_count,
@@ -266,7 +273,7 @@ kd_status vcm_guide_find(vcm_view *view, emission_target *aims, uint32_t *aim_co
     double rate = 0;
     kd_status status = KD_OK;
     view->guide.count = 0;
-    if (!view->splat) return KD_OK;
+    if (!view->splat || light_is_outside(frame->scene)) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE(work.trials, BATCH));
     KD_TRY_GOTO(KD_RESERVE(work.segments, SEGMENTS));
     begin_pilot(view, frame);
