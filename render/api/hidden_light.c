@@ -6,7 +6,8 @@
 #include "render/integrators/vcm.h"
 #include "render/photon_mapping/photon.h"
 
-/* Limits of the tree, whose construction takes about 10 ms, and of the picture that the pilot takes.
+/* Limits of the tree, whose construction takes about 10 ms, and of the picture that the pilot
+ * takes.
  */
 enum { TRIANGLES_MAX = 1 << 14, PIXELS_MAX = 1 << 16 };
 
@@ -31,8 +32,8 @@ bool scene_light_is_hidden(const scene *scene, const kd_render_options *options)
         reduced.height = (reduced.height + 1) / 2;
     }
     const tritree_options tree_options = tritree_options_default();
-    const tritree_input input = {view.mesh.positions, view.mesh.triangles,
-                                 view.mesh.position_count, view.mesh.triangle_count};
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
     frame frame = {.scene = &view,
                    .options = &reduced,
                    .view = scene_camera(scene),
@@ -41,8 +42,9 @@ bool scene_light_is_hidden(const scene *scene, const kd_render_options *options)
     tritree tree;
     bool hidden = false;
     memset(&tree, 0, sizeof tree);
-    if (options->width < 1 || options->height < 1 || view.mesh.triangle_count == 0 || view.mesh.triangle_count > TRIANGLES_MAX ||
-        scene_instance_count(scene) > 0 || scene_camera_is_default(scene))
+    if (options->width < 1 || options->height < 1 || view.mesh.triangle_count == 0 ||
+        view.mesh.triangle_count > TRIANGLES_MAX || scene_instance_count(scene) > 0 ||
+        scene_camera_is_default(scene))
         return false;
     if (tritree_open(&tree, &input, &tree_options, "auto", NULL) == KD_OK) {
         view.tree = tritree_get_view(&tree);

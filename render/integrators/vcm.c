@@ -392,7 +392,7 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
     const uint64_t seed = frame->options->seed;
     vcm_view *view = &state->view;
     view->emission = photon_emission_make(seed, pass, box3_centre(scene->box),
-                                     0.5f * vec3_length(box3_size(scene->box)), false);
+                                          0.5f * vec3_length(box3_size(scene->box)), false);
     vcm_aim_emission(view, state->aims, state->aim_count);
     view->radius = (float)((double)state->first_radius *
                            progressive_radius_share(pass, (double)frame->options->alpha));

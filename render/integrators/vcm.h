@@ -328,9 +328,8 @@ KD_FN vcm_trial vcm_try(const vcm_view *view, const scene_view *scene, uint64_t 
         if (!vcm_light_next(view, scene, &path)) break;
         const bool in_volume = path.base.turn == PHOTON_SCATTERS_IN_VOLUME;
         trial.to = in_volume ? path.base.photon_state.flying.ray.origin : path.base.at.position;
-        trial.seen =
-            vcm_light_connect(view, scene, &path, &splat) &&
-            !vec3_is_zero(vcm_splat_visible(scene, &splat, view->path.cutouts, &rays));
+        trial.seen = vcm_light_connect(view, scene, &path, &splat) &&
+                     !vec3_is_zero(vcm_splat_visible(scene, &splat, view->path.cutouts, &rays));
         goes_on = !trial.seen && vcm_light_go_on(view, scene, &path);
     }
     return trial;

@@ -119,12 +119,12 @@ KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm
                                      phase);
     } else {
         if (!path_light_request_at(at, wo, state->medium, &drawn, request)) return false;
-        weight = vcm_eye_lamp_weight(
-            view, scene, path, place, vcm_light_normal(at, wo), vcm_is_lens(at, false), &drawn,
-            vcm_cosine(at, wo, drawn.direction),
-            guide_pdf(&view->guide, GUIDE_EYE, at, wo, drawn.direction,
-                      bsdf_pdf(at, wo, drawn.direction)),
-            vcm_density_light(view, at, drawn.direction, wo));
+        weight =
+            vcm_eye_lamp_weight(view, scene, path, place, vcm_light_normal(at, wo),
+                                vcm_is_lens(at, false), &drawn, vcm_cosine(at, wo, drawn.direction),
+                                guide_pdf(&view->guide, GUIDE_EYE, at, wo, drawn.direction,
+                                          bsdf_pdf(at, wo, drawn.direction)),
+                                vcm_density_light(view, at, drawn.direction, wo));
     }
     request->weight *= weight;
     return true;
@@ -194,8 +194,7 @@ KD_FN_NOINLINE bool vcm_eye_guided(const vcm_view *view, const scene_view *scene
     if (random.value[0] >= share) {
         state->eta_scale = scale / (1 - share);
         if (!path_go_on(scene, state, PATH_SCATTERS, at, depth, key)) return false;
-        const float mixed =
-            guide_mixed(&view->guide, ahead, at, state->ray.direction, state->pdf);
+        const float mixed = guide_mixed(&view->guide, ahead, at, state->ray.direction, state->pdf);
         state->throughput = vec3_scale(state->throughput, state->pdf / mixed);
         state->eta_scale = scale;
         state->pdf = mixed;

@@ -16,13 +16,13 @@
 enum {
     FIRST_TRIALS = 256,
     BATCH = 2048,
-    TRIALS_LEAST = 8192, /* or as many as a pass has light paths, */
-    TRIALS_MOST = 1 << 15, /* but not more than this */
-    SEGMENTS = 512,
+    TRIALS_MIN = 8192,    /* or as many as a pass has light paths, */
+    TRIALS_MAX = 1 << 15, /* but not more than this */
+    SEGMENTS_MAX = 512,
     SEGMENTS_ENOUGH = 64,
-    SEGMENTS_LEAST = 16, /* of an opening */
-    SOFT_ROUNDS = 24, /* that fit all segments, and */
-    ROUNDS = 32,      /* including those that fit the inliers */
+    SEGMENTS_MIN = 16, /* of an opening */
+    SOFT_ROUNDS = 24,  /* that fit all segments, and */
+    ROUNDS = 32,       /* including those that fit the inliers */
     PILOT_PASS = 0x7ffffffe
 };
 /* Paths are guided if fewer than this part of the light paths reaches what the camera sees, and if
@@ -40,7 +40,7 @@ typedef struct pilot {
     const vcm_view *view;
     const frame *rendered;
     vcm_trial *trials;   /* BATCH */
-    vcm_trial *segments; /* of those that are seen, at most SEGMENTS */
+    vcm_trial *segments; /* of those that are seen, at most SEGMENTS_MAX */
     uint32_t kept, seen;
     uint64_t first; /* number of the next path */
 } pilot;
@@ -64,7 +64,7 @@ static kd_status try_paths(pilot *work, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         if (!work->trials[i].seen) continue;
         ++work->seen;
-        if (work->kept < SEGMENTS) work->segments[work->kept++] = work->trials[i];
+        if (work->kept < SEGMENTS_MAX) work->segments[work->kept++] = work->trials[i];
     }
     return KD_OK;
 }
@@ -128,14 +128,13 @@ static void refine(waist *at, const vcm_trial *segments, uint32_t count, double 
         for (int i = 0; i < 3; ++i) {
             const double off = point[i] - at->centre[i];
             mean[i] += weight * off;
-            for (int k = 0; k < 3; ++k)
-                products[i][k] += weight * off * (point[k] - at->centre[k]);
+            for (int k = 0; k < 3; ++k) products[i][k] += weight * off * (point[k] - at->centre[k]);
         }
     }
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k)
-            spread[i][k] = products[i][k] / sum - mean[i] * mean[k] / (sum * sum) +
-                           (i == k ? floor : 0);
+            spread[i][k] =
+                products[i][k] / sum - mean[i] * mean[k] / (sum * sum) + (i == k ? floor : 0);
     for (int i = 0; i < 3; ++i) at->centre[i] += mean[i] / sum;
     invert(at->inverse, spread);
 }
@@ -150,10 +149,9 @@ static bool fit_opening(guide_opening *out, pilot *work, float diagonal) {
     box3 box = box3_empty();
     vec3 through = vec3_all(0);
     uint32_t left = 0;
-    if (count < SEGMENTS_LEAST) return false;
+    if (count < SEGMENTS_MIN) return false;
     to_doubles(vec3_scale(vec3_add(segments->from, segments->to), 0.5f), at.centre);
-    for (int round = 0; round < ROUNDS; ++round)
-        refine(&at, segments, count, floor, round);
+    for (int round = 0; round < ROUNDS; ++round) refine(&at, segments, count, floor, round);
     for (uint32_t s = 0; s < count; ++s) {
         double point[3];
         if (nearest(&at, segments + s, point) > inliers) {
@@ -166,7 +164,7 @@ static bool fit_opening(guide_opening *out, pilot *work, float diagonal) {
     }
     const uint32_t held = count - left;
     work->kept = left;
-    if (held < SEGMENTS_LEAST || !(vec3_length(through) > 0.25f * (float)held)) return false;
+    if (held < SEGMENTS_MIN || !(vec3_length(through) > 0.25f * (float)held)) return false;
     out->box = box;
     out->through = vec3_normalize(through);
     return true;
@@ -199,7 +197,8 @@ void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t coun
     photon_emission *emission = &view->emission;
     for (uint32_t i = 0; i < count && emission->target_count < EMISSION_TARGETS; ++i)
         emission->targets[emission->target_count++] = aims[i];
-    if (emission->target_count > 1) emission->guided = view->guide.count ? guided_share : aimed_share;
+    if (emission->target_count > 1)
+        emission->guided = view->guide.count ? guided_share : aimed_share;
 }
 
 /* --- the pilot -------------------------------------------------------------------------------- */
@@ -217,8 +216,7 @@ static void fit_openings(vcm_guide *out, pilot *work, float margin) {
     out->count = 0;
     while (out->count < GUIDE_OPENINGS && fit_opening(&out->openings[out->count], work, diagonal)) {
         box3 *box = &out->openings[out->count++].box;
-        const vec3 more =
-            vec3_add(vec3_scale(box3_size(*box), margin), vec3_all(1e-4f * diagonal));
+        const vec3 more = vec3_add(vec3_scale(box3_size(*box), margin), vec3_all(1e-4f * diagonal));
         box->lo = vec3_sub(box->lo, more);
         box->hi = vec3_add(box->hi, more);
     }
@@ -227,8 +225,8 @@ static void fit_openings(vcm_guide *out, pilot *work, float margin) {
 /* Unguided light paths. *rate: the part of them that is seen. */
 static kd_status try_unguided(pilot *work, double *rate) {
     uint64_t most = work->view->paths;
-    if (most < TRIALS_LEAST) most = TRIALS_LEAST;
-    if (most > TRIALS_MOST) most = TRIALS_MOST;
+    if (most < TRIALS_MIN) most = TRIALS_MIN;
+    if (most > TRIALS_MAX) most = TRIALS_MAX;
     KD_TRY(try_paths(work, FIRST_TRIALS));
     while (work->first < most && work->kept < SEGMENTS_ENOUGH &&
            work->seen < seen_enough * (double)work->first)
@@ -275,7 +273,7 @@ kd_status vcm_guide_find(vcm_view *view, emission_target *aims, uint32_t *aim_co
     view->guide.count = 0;
     if (!view->splat || light_is_outside(frame->scene)) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE(work.trials, BATCH));
-    KD_TRY_GOTO(KD_RESERVE(work.segments, SEGMENTS));
+    KD_TRY_GOTO(KD_RESERVE(work.segments, SEGMENTS_MAX));
     begin_pilot(view, frame);
     KD_TRY_GOTO(try_unguided(&work, &rate));
     if (rate < seen_enough) fit_openings(&view->guide, &work, first_margin);

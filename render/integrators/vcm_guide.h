@@ -5,8 +5,8 @@
          rest is sampled by the BSDF; the density is that of the mixture, a pure function of the
          vertex, as vcm_weights.h requires. vcm_guide.c finds the boxes.
    Share: a path should leave the room with the probability that roulette would end it, 1 - albedo;
-          then the weight of a path that stays is about 1 at each vertex, and needs no roulette. With
-          a share of one half at an albedo of 3/4 the variance would grow by 3/2 with each vertex.
+          then the weight of a path that stays is about 1 at each vertex, and needs no roulette.
+   With a share of one half at an albedo of 3/4 the variance would grow by 3/2 with each vertex.
    Density of a uniform point in a box of volume V per solid angle: the integral of t^2 / V along
    the ray in the box. */
 #ifndef KD_RENDER_INTEGRATORS_VCM_GUIDE_H
@@ -124,8 +124,8 @@ KD_FN_NOINLINE bool guide_draw(const vcm_guide *guide, guide_way way, const surf
     float pdf;
     if (way == GUIDE_EYE) {
         pdf = bsdf_pdf(at, wo, wi);
-        value = vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE),
-                           fabsf(vec3_dot(wi, at->normal)));
+        value =
+            vec3_scale(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE), fabsf(vec3_dot(wi, at->normal)));
     } else {
         pdf = bsdf_flux_pdf(at, wo, wi);
         if (vec3_dot(wi, at->geometric) * vec3_dot(wo, at->geometric) > 0)

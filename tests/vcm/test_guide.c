@@ -74,8 +74,7 @@ static void test_samples(void **state) {
         uint32_t guided = 0;
         for (uint32_t n = 0; n < COUNT; ++n) {
             const rng_key key = rng_key_make(5, 1, n);
-            bsdf_sample drawn =
-                bsdf_draw(&at, comes_from, rng_draw(key, 0, 0), BSDF_FLUX);
+            bsdf_sample drawn = bsdf_draw(&at, comes_from, rng_draw(key, 0, 0), BSDF_FLUX);
             plain += (double)drawn.weight.x / COUNT;
             guided += guide_draw(&guide, GUIDE_LIGHT, &at, comes_from, rng_draw(key, 0, 1), &drawn);
             sum += (double)drawn.weight.x / COUNT;
@@ -173,7 +172,7 @@ static void test_techniques(void **state) {
         image got = take(sets[i], 128, 1);
         const double ratio = mean_of(&got) / mean_of(&expected);
         if (!(fabs(ratio - 1) < 0.05)) fail_msg("%s: %.4f", sets[i], ratio);
- image_close(&got);
+        image_close(&got);
     }
     image plain = take("", 1024, 3);
     const double ratio = mean_of(&plain) / mean_of(&expected);
