@@ -91,7 +91,7 @@ static const char *const lamps =
 /* Light reaches the camera through a gap, so that vcm guides paths. */
 static const char *const door =
     "{\"kandela\": 1, \"materials\": {\"white\": {\"diffuse\": 0.7}}, \"meshes\": ["
-    "{\"box\": {\"lo\": [-2, 0, -4], \"hi\": [2, 2.4, 2], \"inward\": true}, \"material\": "
+    "{\"box\": {\"lo\": [-2, 0, -4], \"hi\": [2, 2.4, 2]}, \"inward\": true, \"material\": "
     "\"white\"},"
     "{\"box\": {\"lo\": [-2, 0, -1.05], \"hi\": [1.6, 2.4, -0.95]}, \"material\": \"white\"},"
     "{\"box\": {\"lo\": [1.66, 0, -1.05], \"hi\": [2, 2.4, -0.95]}, \"material\": \"white\"}],"
