@@ -25,8 +25,6 @@ enum {
     ROUNDS = 32,       /* including those that fit the inliers */
     PILOT_PASS = 0x7ffffffe
 };
-/* Paths are guided if fewer than this part of the light paths reaches what the camera sees, and if
-   guiding multiplies it by at least so much. */
 /* Share of the light paths that are aimed where they are emitted: at lenses, and if there are
    openings, which scattered light reaches, too. */
 static const float aimed_share = 0.5f, guided_share = 0.25f;
@@ -34,6 +32,8 @@ static const float aimed_share = 0.5f, guided_share = 0.25f;
 static const double inliers = 12;
 /* Enlargement of openings on each side: light beside them is found seldom, and carries much. */
 static const float first_margin = 0.5f, second_margin = 0.02f;
+/* Paths are guided if fewer than this part of the light paths reaches what the camera sees, and if
+   guiding multiplies it by at least so much. */
 static const double seen_enough = 0.03, gain_least = 4;
 
 typedef struct pilot {
@@ -172,7 +172,8 @@ static bool fit_opening(guide_opening *out, pilot *work, float diagonal) {
 
 /* --- emission towards openings ---------------------------------------------------------------- */
 
-/* Appends spheres that cover the opening: those of up to `most` parts along its longest axis. */
+/* Appends spheres that cover the opening, as far as there is room for them in `aims`: those of up
+   to `most` parts along its longest axis. */
 static void cover(emission_target *aims, uint32_t *count, const box3 *box, uint32_t most) {
     const vec3 size = box3_size(*box);
     const int axis = box3_longest_axis(*box);
@@ -183,7 +184,7 @@ static void cover(emission_target *aims, uint32_t *count, const box3 *box, uint3
     const float part = length / (float)parts;
     const float across2 = vec3_length2(size) - length * length;
     const float radius = 0.5f * sqrtf(across2 + part * part);
-    for (uint32_t i = 0; i < parts; ++i) {
+    for (uint32_t i = 0; i < parts && *count < EMISSION_TARGETS; ++i) {
         const float off = part * ((float)i + 0.5f) - 0.5f * length;
         vec3 centre = box3_centre(*box);
         if (axis == 0) centre.x += off;
@@ -191,6 +192,13 @@ static void cover(emission_target *aims, uint32_t *count, const box3 *box, uint3
         if (axis == 2) centre.z += off;
         aims[(*count)++] = (emission_target){centre, radius};
     }
+}
+
+static void cover_all(emission_target aims[EMISSION_TARGETS], uint32_t *count,
+                      const vcm_guide *guide) {
+    const uint32_t room = EMISSION_TARGETS - 1 > *count ? EMISSION_TARGETS - 1 - *count : 0;
+    for (uint32_t i = 0; i < guide->count; ++i)
+        cover(aims, count, &guide->openings[i].box, room / guide->count);
 }
 
 void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t count) {
@@ -238,10 +246,9 @@ static kd_status try_unguided(pilot *work, double *rate) {
 /* Guided light paths, which decide whether `view` keeps its guide, and fit it again. */
 static kd_status try_guided(pilot *work, vcm_view *view, emission_target *aims, uint32_t *count,
                             double unguided) {
-    const uint32_t lenses = *count, most = EMISSION_TARGETS - 1 - lenses;
+    const uint32_t lenses = *count;
     begin_pilot(view, work->rendered);
-    for (uint32_t i = 0; i < view->guide.count; ++i)
-        cover(aims, count, &view->guide.openings[i].box, most / view->guide.count);
+    cover_all(aims, count, &view->guide);
     vcm_aim_emission(view, aims, *count);
     work->seen = work->kept = 0;
     KD_TRY(try_paths(work, BATCH));
@@ -249,8 +256,7 @@ static kd_status try_guided(pilot *work, vcm_view *view, emission_target *aims, 
     fit_openings(&view->guide, work, second_margin);
     if (guided < gain_least * unguided) view->guide.count = 0;
     *count = lenses;
-    for (uint32_t i = 0; i < view->guide.count; ++i)
-        cover(aims, count, &view->guide.openings[i].box, most / view->guide.count);
+    cover_all(aims, count, &view->guide);
     log_message(LOG_DETAIL,
                 "%.2g %% of the light paths reach what the camera sees, %.2g %% if guided: %s",
                 100 * unguided, 100 * guided,
@@ -265,8 +271,8 @@ static bool light_is_outside(const scene_view *scene) {
     return false;
 }
 
-kd_status vcm_guide_find(vcm_view *view, emission_target *aims, uint32_t *aim_count,
-                         const frame *frame) {
+kd_status vcm_guide_find(vcm_view *view, emission_target aims[EMISSION_TARGETS],
+                         uint32_t *aim_count, const frame *frame) {
     pilot work = {.view = view, .rendered = frame};
     double rate = 0;
     kd_status status = KD_OK;

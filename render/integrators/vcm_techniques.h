@@ -24,9 +24,10 @@ kd_status vcm_aim(emission_target *targets, uint32_t *count, const vcm_view *vie
                   const scene_view *scene);
 
 /* Finds openings between the lights and what the camera sees (vcm_guide.c), sets view->guide, and
-   appends spheres to the EMISSION_TARGETS - 1 aims that cover them. Changes view->emission. */
-kd_status vcm_guide_find(vcm_view *view, emission_target *aims, uint32_t *aim_count,
-                         const frame *frame);
+   appends spheres that cover them to `aims`, which has room for EMISSION_TARGETS. Changes
+   view->emission. */
+kd_status vcm_guide_find(vcm_view *view, emission_target aims[EMISSION_TARGETS],
+                         uint32_t *aim_count, const frame *frame);
 /* Aims the view's emission. */
 void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t count);
 
