@@ -196,9 +196,9 @@ static void cover(emission_target *aims, uint32_t *count, const box3 *box, uint3
 
 static void cover_all(emission_target aims[EMISSION_TARGETS], uint32_t *count,
                       const vcm_guide *guide) {
-    const uint32_t room = EMISSION_TARGETS - 1 > *count ? EMISSION_TARGETS - 1 - *count : 0;
+    const uint32_t left = EMISSION_TARGETS - 1 > *count ? EMISSION_TARGETS - 1 - *count : 0;
     for (uint32_t i = 0; i < guide->count; ++i)
-        cover(aims, count, &guide->openings[i].box, room / guide->count);
+        cover(aims, count, &guide->openings[i].box, left / guide->count);
 }
 
 void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t count) {
