@@ -2,6 +2,7 @@
 #ifndef KD_RENDER_API_OMISSIONS_H
 #define KD_RENDER_API_OMISSIONS_H
 #include "render/frame/integrator.h"
+#include "scenes/assembly/scene.h"
 
 /* What the materials and lights of a scene contain. */
 typedef struct scene_traits {
@@ -22,6 +23,9 @@ bool scene_has_lenses(const scene_view *scene);
    large, that it does not make a path-traced picture noisy; `lenses` (scene_has_lenses) if that is
    too hard to tell. */
 bool scene_lenses_matter(const scene_view *scene, bool lenses);
+/* Returns true if so little light reaches what the camera sees, through openings, that vcm guides
+   paths through them. False for large scenes. */
+bool scene_light_is_hidden(const scene *scene, const kd_render_options *options);
 /* Returns true if the material reflects or refracts some light in a single direction. */
 bool material_is_smooth(const material *made, const principled *layers);
 

@@ -72,10 +72,14 @@ void render_resolve_integrator(kd_render_options *options, const scene *scene) {
                         : "polished surfaces reflect little of the light";
     else
         reason = unsuited(scene, &view, &traits, options);
-    const bool by_path = reason != NULL;
+    const bool hidden = reason != NULL && !(options->regularise > 0) &&
+                        !unsuited(scene, &view, &traits, options) &&
+                        scene_light_is_hidden(scene, options);
+    const bool by_path = reason != NULL && !hidden;
     strcpy(options->integrator, by_path ? "path" : "vcm");
     if (!by_path)
-        reason = lenses    ? "some surfaces are glass, mirrors or smooth metal"
+        reason = hidden    ? "light reaches what the camera sees through narrow openings"
+                 : lenses  ? "some surfaces are glass, mirrors or smooth metal"
                  : omitted ? "a light of little or no size shines on smooth surfaces"
                            : "polished surfaces reflect much of the light";
     log_message(lenses || !by_path ? LOG_INFO : LOG_DETAIL, "integrator %s: %s",

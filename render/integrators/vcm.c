@@ -18,8 +18,6 @@
 
 enum { CHUNK = 1 << 10, FOOTPRINTS = 32, VCM_DEPTH_MAX = 255, PHOTON_BYTES = 100 };
 enum { LIGHT_PATHS_MAX = 1 << 30 };
-/* Share of the light paths that are aimed at lenses. */
-static const float aimed_share = 0.5f;
 
 typedef struct vcm_chunk {
     vcm_photon *photons;
@@ -165,6 +163,8 @@ static kd_status prepare(frame *prepared, int32_t techniques, int32_t shown, uin
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state->chunks, state->chunk_count));
     if (state->view.needs_light)
         KD_TRY_GOTO(vcm_aim(state->aims, &state->aim_count, &state->view, scene));
+    if (state->view.traces_light)
+        KD_TRY_GOTO(vcm_guide_find(&state->view, state->aims, &state->aim_count, prepared));
 done:
     if (status != KD_OK) vcm_close(prepared);
     return status;
@@ -391,12 +391,9 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
     const scene_view *scene = frame->scene;
     const uint64_t seed = frame->options->seed;
     vcm_view *view = &state->view;
-    photon_emission *emission = &view->emission;
-    *emission = photon_emission_make(seed, pass, box3_centre(scene->box),
-                                     0.5f * vec3_length(box3_size(scene->box)), false);
-    for (uint32_t i = 0; i < state->aim_count && emission->target_count < EMISSION_TARGETS; ++i)
-        emission->targets[emission->target_count++] = state->aims[i];
-    if (emission->target_count > 1) emission->guided = aimed_share;
+    view->emission = photon_emission_make(seed, pass, box3_centre(scene->box),
+                                          0.5f * vec3_length(box3_size(scene->box)), false);
+    vcm_aim_emission(view, state->aims, state->aim_count);
     view->radius = (float)((double)state->first_radius *
                            progressive_radius_share(pass, (double)frame->options->alpha));
     view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;

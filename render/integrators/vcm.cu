@@ -23,6 +23,14 @@ __launch_bounds__(TRACE_BLOCK) void find_footprints(const __grid_constant__ scen
     t[i] = hit.triangle == KD_NONE ? INFINITY : hit.t;
 }
 
+__global__ __launch_bounds__(TRACE_BLOCK) void try_paths(const __grid_constant__ scene_view scene,
+                                                         const __grid_constant__ vcm_view view,
+                                                         uint64_t first, uint32_t count,
+                                                         vcm_trial *trials) {
+    const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
+    if (i < count) trials[i] = vcm_try(&view, &scene, first + i);
+}
+
 __global__ __launch_bounds__(TRACE_BLOCK) void count_cells(const vcm_grid grid,
                                                            const vcm_photon *photons,
                                                            uint32_t *counts) {
@@ -82,6 +90,24 @@ kd_status vcm_cuda_footprints(float *t, int32_t side, const vcm_view *view,
     kd_status status = launch_footprints((float *)found, side, view, scene);
     if (status == KD_OK) status = device_memory_download(t, found, count * sizeof *t);
     device_memory_free(found);
+    return status;
+}
+
+static kd_status launch_trials(vcm_trial *trials, uint64_t first, uint32_t count,
+                               const vcm_view *view, const scene_view *scene) {
+    try_paths<<<cuda_blocks(count, TRACE_BLOCK), TRACE_BLOCK>>>(*scene, *view, first, count,
+                                                                trials);
+    KD_CUDA_LAUNCHED("try_paths");
+    return KD_OK;
+}
+
+kd_status vcm_cuda_try(vcm_trial *trials, uint64_t first, uint32_t count, const vcm_view *view,
+                       const scene_view *scene) {
+    void *traced = NULL;
+    KD_TRY(device_memory_reserve(&traced, count * sizeof *trials));
+    kd_status status = launch_trials((vcm_trial *)traced, first, count, view, scene);
+    if (status == KD_OK) status = device_memory_download(trials, traced, count * sizeof *trials);
+    device_memory_free(traced);
     return status;
 }
 

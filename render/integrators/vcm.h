@@ -19,13 +19,14 @@
 #include "render/integrators/light_path.h"
 #include "render/integrators/vcm_camera.h"
 #include "render/integrators/vcm_grid.h"
+#include "render/integrators/vcm_guide.h"
 #include "render/integrators/vcm_weights.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8, VCM_DRAW_WAVELENGTH = 9 };
+enum { VCM_ROULETTE_DEPTH = 4, VCM_DRAW_CAMERA = 8, VCM_DRAW_WAVELENGTH = 9, VCM_DRAW_GUIDE = 10 };
 
 /* Everything that a pass's paths depend on. */
 typedef struct vcm_view {
@@ -50,6 +51,7 @@ typedef struct vcm_view {
     float unit;       /* W/(sr m^2) */
     vcm_grid grid;    /* the photons */
     float scale;      /* flux_scale */
+    vcm_guide guide;
 } vcm_view;
 
 /* Number of sums of splats. */
@@ -84,6 +86,15 @@ KD_FN float vcm_light_wavelength(const vcm_view *view, rng_key key) {
     if (!view->apart) return view->wavelength;
     const rng_block random = rng_draw(key, 0, VCM_DRAW_WAVELENGTH);
     return spectrum_draw(vec3_all(1), random.value[0], random.value[1]);
+}
+
+/* Densities with which eye paths and light paths sample `to` at a surface, coming from `from`. */
+KD_FN float vcm_density_eye(const vcm_view *view, const surface *at, vec3 from, vec3 to) {
+    return guide_pdf(&view->guide, GUIDE_EYE, at, from, to, vcm_pdf_radiance(at, from, to));
+}
+
+KD_FN float vcm_density_light(const vcm_view *view, const surface *at, vec3 from, vec3 to) {
+    return guide_pdf(&view->guide, GUIDE_LIGHT, at, from, to, vcm_pdf_flux(at, from, to));
 }
 
 typedef struct vcm_light_path {
@@ -135,6 +146,7 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
     memset(&discarded, 0, sizeof discarded);
     ++state->bounce;
     vcm_turn turn = {0, 0, 1, false, false, 0};
+    bool guided = false;
     if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME) {
         const float g = medium_of(scene, flying->medium)->g;
         path->from = flying->ray.origin;
@@ -143,7 +155,10 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         turn.pdf = turn.back = medium_phase(g, vec3_dot(before, flying->ray.direction));
     } else {
         const rng_block random = rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER);
-        const bsdf_sample next = bsdf_draw(at, wo, random, BSDF_FLUX);
+        bsdf_sample next = bsdf_draw(at, wo, random, BSDF_FLUX);
+        if (view->guide.count)
+            guided = guide_draw(&view->guide, GUIDE_LIGHT, at, wo,
+                                rng_draw(state->key, state->step, VCM_DRAW_GUIDE), &next);
         flying->power = vec3_mul(carried, next.weight);
         if (!(vec3_largest(flying->power) > 0)) return false;
         path->from = at->position;
@@ -152,7 +167,7 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         turn.cosine = fabsf(vec3_dot(next.direction, at->geometric));
         turn.pdf = next.pdf;
         if (!next.specular) {
-            if (view->weighs) turn.back = vcm_pdf_radiance(at, next.direction, wo);
+            if (view->weighs) turn.back = vcm_density_eye(view, at, next.direction, wo);
             if (path->chain.from_lens && surface_holds_photons(at)) turn.merges = view->merges;
             ++state->scattered;
         }
@@ -161,7 +176,7 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
     }
     vcm_chain_turn(&path->chain, &turn, false);
     /* densities leave out roulette, so that weights would trust light paths too much */
-    if (view->weighs && path->base.landed < VCM_ROULETTE_DEPTH)
+    if (guided || (view->weighs && path->base.landed < VCM_ROULETTE_DEPTH))
         return vec3_largest(flying->power) > 0;
     const float lot = rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0];
     flying->power = photon_roulette(carried, flying->power, lot, &discarded);
@@ -219,7 +234,7 @@ KD_FN vec3 vcm_light_scattered(const vcm_view *view, const scene_view *scene,
         like.direction = flying->ray.direction;
         sent = vec3_scale(photon_scattered(at, wo, &like), fabsf(vec3_dot(wo, at->geometric)));
     }
-    if (view->weighs && !vec3_is_zero(sent)) *back = vcm_pdf_radiance(at, wo, wi);
+    if (view->weighs && !vec3_is_zero(sent)) *back = vcm_density_eye(view, at, wo, wi);
     return sent;
 }
 
@@ -293,6 +308,31 @@ KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance)
     *radiance =
         path_limited(splat->limit, vec3_scale(vec3_mul(splat->sent, visible), splat->weight));
     return !vec3_is_zero(*radiance) && vec3_is_finite(*radiance);
+}
+
+/* A light path of the pilot that finds openings (vcm_guide.c): its first segment to a place that is
+   connected to the camera. */
+typedef struct vcm_trial {
+    vec3 from, to;
+    bool seen; /* there is one */
+} vcm_trial;
+
+KD_FN vcm_trial vcm_try(const vcm_view *view, const scene_view *scene, uint64_t number) {
+    vcm_trial trial = {vec3_all(0), vec3_all(0), false};
+    vcm_light_path path = vcm_light_begin(view, scene, number);
+    vcm_splat splat;
+    bool goes_on = !light_path_is_over(&view->limits, &path.base);
+    uint32_t rays = 0;
+    while (goes_on) {
+        trial.from = path.base.photon_state.flying.ray.origin;
+        if (!vcm_light_next(view, scene, &path)) break;
+        const bool in_volume = path.base.turn == PHOTON_SCATTERS_IN_VOLUME;
+        trial.to = in_volume ? path.base.photon_state.flying.ray.origin : path.base.at.position;
+        trial.seen = vcm_light_connect(view, scene, &path, &splat) &&
+                     !vec3_is_zero(vcm_splat_visible(scene, &splat, view->path.cutouts, &rays));
+        goes_on = !trial.seen && vcm_light_go_on(view, scene, &path);
+    }
+    return trial;
 }
 
 /* Returns true if eye paths merge with the path at its vertex; *landed then describes

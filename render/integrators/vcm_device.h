@@ -43,6 +43,9 @@ KD_DEVICE_ANSWER(void, vcm_cuda_close, (vcm_cuda * owned), ); /* `owned` may be 
    picture; INFINITY: none. `scene` has device pointers. */
 KD_DEVICE_CALL(vcm_cuda_footprints,
                (float *t, int32_t side, const vcm_view *view, const scene_view *scene));
+/* Traces `count` light paths of the pilot, from number `first` on (vcm_try). */
+KD_DEVICE_CALL(vcm_cuda_try, (vcm_trial * trials, uint64_t first, uint32_t count,
+                              const vcm_view *view, const scene_view *scene));
 /* Traces light paths: adds their splats to the sums, which are cleared first, and sets *counts. The
    photons are in device memory. */
 KD_DEVICE_CALL(vcm_cuda_trace, (vcm_cuda * device, const frame *frame, const vcm_view *view,

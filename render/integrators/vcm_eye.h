@@ -119,10 +119,12 @@ KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm
                                      phase);
     } else {
         if (!path_light_request_at(at, wo, state->medium, &drawn, request)) return false;
-        weight = vcm_eye_lamp_weight(
-            view, scene, path, place, vcm_light_normal(at, wo), vcm_is_lens(at, false), &drawn,
-            vcm_cosine(at, wo, drawn.direction), bsdf_pdf(at, wo, drawn.direction),
-            vcm_pdf_flux(at, drawn.direction, wo));
+        weight =
+            vcm_eye_lamp_weight(view, scene, path, place, vcm_light_normal(at, wo),
+                                vcm_is_lens(at, false), &drawn, vcm_cosine(at, wo, drawn.direction),
+                                guide_pdf(&view->guide, GUIDE_EYE, at, wo, drawn.direction,
+                                          bsdf_pdf(at, wo, drawn.direction)),
+                                vcm_density_light(view, at, drawn.direction, wo));
     }
     request->weight *= weight;
     return true;
@@ -132,8 +134,10 @@ KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm
 KD_FN float vcm_eye_merge_weight(const vcm_view *view, const vcm_eye_path *path, const surface *at,
                                  vec3 wo, const vcm_photon *landed) {
     const vec3 wi = vec3_negate(landed->direction);
-    const float light = landed->others * bsdf_pdf(at, wo, wi);
-    const float eye = vcm_chain_join(&path->chain) + path->chain.others * vcm_pdf_flux(at, wi, wo);
+    const float light =
+        landed->others * guide_pdf(&view->guide, GUIDE_EYE, at, wo, wi, bsdf_pdf(at, wo, wi));
+    const float eye =
+        vcm_chain_join(&path->chain) + path->chain.others * vcm_density_light(view, at, wi, wo);
     return vcm_weight(light / view->merges, eye / view->merges);
 }
 
@@ -178,12 +182,48 @@ KD_FN vec3 vcm_eye_merged(const vcm_view *view, const flux_sum *sum) {
     return flux_sum_scaled(sum, view->scale, 1 / view->merges);
 }
 
+/* As path_go_on at a surface from which paths are guided towards the openings `ahead`. Roulette
+   does not count that a guided direction carries little. */
+KD_FN_NOINLINE bool vcm_eye_guided(const vcm_view *view, const scene_view *scene, path_state *state,
+                                   const surface *at, uint32_t ahead, int32_t depth, rng_key key) {
+    const vec3 wo = vec3_negate(state->ray.direction);
+    const rng_block random = sobol_draw(key, state->step, VCM_DRAW_GUIDE);
+    const float share = guide_share(at), scale = state->eta_scale;
+    bsdf_sample drawn;
+    memset(&drawn, 0, sizeof drawn);
+    if (random.value[0] >= share) {
+        state->eta_scale = scale / (1 - share);
+        if (!path_go_on(scene, state, PATH_SCATTERS, at, depth, key)) return false;
+        const float mixed = guide_mixed(&view->guide, ahead, at, state->ray.direction, state->pdf);
+        state->throughput = vec3_scale(state->throughput, state->pdf / mixed);
+        state->eta_scale = scale;
+        state->pdf = mixed;
+        return true;
+    }
+    if (!guide_draw(&view->guide, GUIDE_EYE, at, wo, random, &drawn)) return false;
+    if (vec3_is_zero(drawn.weight)) return false;
+    state->throughput = vec3_mul(state->throughput, drawn.weight);
+    state->eta_scale = scale / vec3_largest(drawn.weight);
+    state->pdf = drawn.pdf;
+    state->from = at->position;
+    state->from_normal = path_light_normal(at, wo);
+    state->specular = false;
+    state->layers = 0;
+    ++state->scattered;
+    state->ray = surface_leave(at, drawn.direction, INFINITY);
+    return true;
+}
+
 /* Continues the path from its vertex; returns false if it ends. */
 KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
                         path_turn event, const surface *at, int32_t depth, rng_key key) {
     path_state *state = &path->state;
     const vec3 wo = vec3_negate(state->ray.direction);
-    if (!path_go_on(scene, state, event, at, depth, key)) return false;
+    const uint32_t ahead =
+        event == PATH_SCATTERS ? guide_ahead(&view->guide, GUIDE_EYE, at, wo) : 0;
+    if (ahead ? !vcm_eye_guided(view, scene, state, at, ahead, depth, key)
+              : !path_go_on(scene, state, event, at, depth, key))
+        return false;
     /* nothing else finds light behind a surface that scatters */
     if (!view->weighs && !state->specular) return false;
     vcm_turn turn = {state->pdf, state->pdf, 1, state->specular, false, 0};
@@ -194,7 +234,7 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
         turn.lens = vcm_is_lens(at, state->specular);
         turn.cosine = state->specular ? fabsf(vec3_dot(wi, at->geometric)) : vcm_cosine(at, wo, wi);
         if (!state->specular) {
-            turn.back = vcm_pdf_flux(at, wi, wo);
+            turn.back = vcm_density_light(view, at, wi, wo);
             if (surface_holds_photons(at)) turn.merges = view->merges;
         }
     }

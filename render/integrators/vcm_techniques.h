@@ -1,6 +1,7 @@
 /* The techniques of vcm that are on, and the light that they cannot find. */
 #ifndef KD_RENDER_INTEGRATORS_VCM_TECHNIQUES_H
 #define KD_RENDER_INTEGRATORS_VCM_TECHNIQUES_H
+#include "render/frame/frame.h"
 #include "render/integrators/vcm.h"
 
 /* Returns true if some surface passes or mirrors light, so that paths may merge. */
@@ -21,5 +22,13 @@ void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown, const
    takes time and hardly reduces the error of the image. */
 kd_status vcm_aim(emission_target *targets, uint32_t *count, const vcm_view *view,
                   const scene_view *scene);
+
+/* Finds openings between the lights and what the camera sees (vcm_guide.c), sets view->guide, and
+   appends spheres that cover them to `aims`, which has room for EMISSION_TARGETS. Changes
+   view->emission. */
+kd_status vcm_guide_find(vcm_view *view, emission_target aims[EMISSION_TARGETS],
+                         uint32_t *aim_count, const frame *frame);
+/* Aims the view's emission. */
+void vcm_aim_emission(vcm_view *view, const emission_target *aims, uint32_t count);
 
 #endif

@@ -90,6 +90,17 @@ static const char *const lamps =
     "\"power\": 30, \"two_sided\": true}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
+/* Light reaches the camera through a gap, so that vcm guides paths. */
+static const char *const door =
+    "{\"kandela\": 1, \"materials\": {\"white\": {\"diffuse\": 0.7}}, \"meshes\": ["
+    "{\"box\": {\"lo\": [-2, 0, -4], \"hi\": [2, 2.4, 2]}, \"inward\": true, \"material\": "
+    "\"white\"},"
+    "{\"box\": {\"lo\": [-2, 0, -1.05], \"hi\": [1.6, 2.4, -0.95]}, \"material\": \"white\"},"
+    "{\"box\": {\"lo\": [1.66, 0, -1.05], \"hi\": [2, 2.4, -0.95]}, \"material\": \"white\"}],"
+    "\"lights\": [{\"kind\": \"area\", \"corner\": [-1, 2.39, -3], \"edge_u\": [2, 0, 0], "
+    "\"edge_v\": [0, 0, 1], \"radiance\": 60}],"
+    "\"camera\": {\"eye\": [-0.8, 1.4, 1.9], \"look_at\": [0.2, 1, -1], \"fov\": 60}}";
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     write_texture("colour.ppm", 0);
@@ -99,6 +110,7 @@ static int files_make(void **state) {
     write_sky();
     file_put_text("still.json", still);
     file_put_text("lamps.json", lamps);
+    file_put_text("door.json", door);
     return 0;
 }
 
@@ -175,6 +187,8 @@ static void test_light(void **state) {
 static void test_vcm(void **state) {
     (void)state;
     every_scene("vcm", true);
+    const kd_render_options options = options_for("vcm");
+    expect_same(file_in("door.json"), &options);
 }
 
 /* Without the environment where the camera sees it. */
