@@ -27,13 +27,21 @@ __device__ inline void order_pair(unsigned long long &low, unsigned long long &h
 }
 #endif
 
-/* Sorts a lane's keys, which form a bitonic sequence, in ascending order. */
+/* The smallest power of two that is not below n. */
+constexpr int span_of(int n) {
+    return n > 1 ? 2 * span_of((n + 1) / 2) : 1;
+}
+
+/* Sorts a lane's keys in ascending order, which must first ascend and then descend; if N is a power
+   of two, any bitonic sequence will do. Otherwise the keys are the last N of a power of two, after
+   others that count as least and never move. */
 template <int N, class KEY> __device__ inline void merge_key_lists(KEY (&key)[N]) {
+    constexpr int SPAN = span_of(N);
 #pragma unroll
-    for (int step = N / 2; step > 0; step /= 2)
+    for (int step = SPAN / 2; step > 0; step /= 2)
 #pragma unroll
         for (int i = 0; i < N; ++i)
-            if ((i & step) == 0) order_pair(key[i], key[i + step]);
+            if (((i + SPAN - N) & step) == 0) order_pair(key[i], key[i + step]);
 }
 
 template <int N, class KEY> __device__ inline void sort_key_lists(KEY (&key)[N]) {

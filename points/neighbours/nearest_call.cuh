@@ -34,6 +34,7 @@ inline constexpr query_strategy_row strategies_of_many[] = {
     {12, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
     {16, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_PACKETS, true}},
     {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {24, QUERIES_ANY, QUERIES_ANY, 1.3, {POINT_QUERY_PACKETS, true}},
     {112, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_GROUPS, true}},
     {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
@@ -46,6 +47,7 @@ inline constexpr query_strategy_row strategies_of_few[] = {
     {8, 250e3, 300e3, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
     {1024, 250e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
     {16, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {24, QUERIES_ANY, QUERIES_ANY, 1.3, {POINT_QUERY_PACKETS, true}},
     {112, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
     {1, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
     {12, QUERIES_ANY, QUERIES_ANY, 24, {POINT_QUERY_THREADS, true}},
@@ -114,11 +116,14 @@ template <class QUERY_BATCH> struct nearest_call {
 
     kd_status packets_of_k() const {
         const uint32_t k = kernel_k_of(query);
-        return k == 1   ? packets<1>()
-               : k == 2 ? packets<2>()
-               : k <= 4 ? packets<4>()
-               : k <= 8 ? packets<8>()
-                        : packets<16>();
+        return k == 1    ? packets<1>()
+               : k == 2  ? packets<2>()
+               : k <= 4  ? packets<4>()
+               : k <= 8  ? packets<8>()
+               : k <= 12 ? packets<12>()
+               : k <= 16 ? packets<16>()
+               : k <= 20 ? packets<20>()
+                         : packets<24>();
     }
 
     kd_status groups_of_k() const {

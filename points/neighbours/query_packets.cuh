@@ -1,7 +1,8 @@
 /* One warp for 32 neighbouring queries, one query per lane, for few neighbours.
    Kept because, if queries are dense among the points, it is 1.15 to 1.9 times as fast as the next
-   best method for k up to 8 and for k = 16. Each of its kernels is 0.98 (k = 2, photon-like points)
-   to 1.7 times as fast as the kernel for the next larger k (tools/bench/results/h200-variants.txt).
+   best method for k up to 8 and for k = 16 (tools/bench/results/h200-variants.txt), and 1.1 to 1.7
+   times for k = 20 (tools/bench/results/h200-packets.txt). Each of its kernels is 0.98 (k = 2,
+   photon-like points) to 1.7 times as fast as the kernel for the next larger k.
    Idea: neighbouring queries need nearly the same leaves, so the warp visits the leaves that any of
          them needs (warp_per_query.cuh, with the box of the queries) and reads the points of a leaf
          once. With one lane per point, the points out of reach of the queries' box, about half, are
@@ -10,7 +11,8 @@
          all lanes simultaneously sort eight points of their queues and merge these into their
          results in registers, so that no lane waits for another's insertion. A warp processes
          several packets in sequence, each with bounds from the previous one (prior_bound.cuh).
-   Work: 13 instructions per point and 32 queries, some 250 for eight insertions per lane.
+   Work: 13 instructions per point and 32 queries; for eight insertions per lane some 250 if k = 8,
+         400 if k = 20.
    Data flow: one warp per several packets of 32 queries in sequence: queries in curve order, index
               -> queues in shared memory, results in registers -> the row of each query. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
@@ -270,7 +272,7 @@ __device__ inline bool visit_packet(const view &index, const QUERY_BATCH &querie
 
 /* Blocks per multiprocessor, which limits the registers per thread. */
 constexpr int packet_blocks(int k) {
-    return k > 8 ? 6 : 7;
+    return k > 16 ? 5 : k > 8 ? 6 : 7;
 }
 
 /* Each warp processes `turns` packets. */

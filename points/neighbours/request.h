@@ -16,7 +16,7 @@ enum {
     POINT_BOX_LEVELS = 7, /* including that of the root's box */
     POINT_LEAVES_K_MAX = 1024,
     POINT_GROUPS_K_MAX = 112,
-    POINT_PACKETS_K_MAX = 16,
+    POINT_PACKETS_K_MAX = 24,
     POINT_THREADS_K_MAX = 16
 };
 
@@ -68,7 +68,7 @@ typedef enum point_query_method {
     POINT_QUERY_WALK,    /* stack-free, one thread per query: any points, any k; the reference */
     POINT_QUERY_LEAVES,  /* one warp per query, leaves of 32 points; k up to 1024 */
     POINT_QUERY_THREADS, /* one thread per query along a space-filling curve; k up to 16 */
-    POINT_QUERY_PACKETS, /* one warp per 32 neighbouring queries; k up to 16 */
+    POINT_QUERY_PACKETS, /* one warp per 32 neighbouring queries; k up to 24 */
     POINT_QUERY_GROUPS   /* one warp per 8 neighbouring queries; k up to 112 */
 } point_query_method;
 

@@ -62,9 +62,10 @@ __device__ inline void store_list(const answer_rows &out, uint32_t which, uint32
     }
     const uint64_t row = (uint64_t)which * k;
     const uintptr_t places = (uintptr_t)out.ids | (uintptr_t)out.dist2;
-    if (K % 4 == 0 && k == K && places % sizeof(uint4) == 0) {
+    if (K % 4 == 0 && k % 4 == 0 && places % sizeof(uint4) == 0) {
 #pragma unroll
         for (int i = 0; i + 3 < K; i += 4) {
+            if (i >= k) break;
             if (out.ids)
                 *(uint4 *)(out.ids + row + i) = make_uint4(id[i], id[i + 1], id[i + 2], id[i + 3]);
             if (out.dist2)

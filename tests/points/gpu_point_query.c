@@ -172,7 +172,8 @@ static void check_within(const char *name, tree_case *t, point_query_method meth
     device_memory_free(device_offsets);
 }
 
-static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MAX};
+static const uint32_t ks[] = {1,  2,  3,  8,   11,  12,  16,  20,   24,
+                              28, 50, 56, 100, 112, 300, 600, K_MAX};
 enum { KS = sizeof ks / sizeof *ks };
 
 static void check_three_floats(case_points set, uint32_t count, pointtree_split split) {
@@ -251,6 +252,7 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     } calls[] = {
         {POINT_QUERY_AUTO, 1, 0},    {POINT_QUERY_THREADS, 8, 0},  {POINT_QUERY_THREADS, 3, 9},
         {POINT_QUERY_PACKETS, 8, 0}, {POINT_QUERY_PACKETS, 3, 0},  {POINT_QUERY_PACKETS, 5, 16},
+        {POINT_QUERY_PACKETS, 9, 0}, {POINT_QUERY_PACKETS, 20, 0}, {POINT_QUERY_PACKETS, 18, 24},
         {POINT_QUERY_GROUPS, 20, 0}, {POINT_QUERY_GROUPS, 20, 56}, {POINT_QUERY_GROUPS, 50, 0},
         {POINT_QUERY_GROUPS, 99, 0}, {POINT_QUERY_LEAVES, 20, 0},  {POINT_QUERY_LEAVES, 20, 300}};
     const uint32_t all = count + queries;

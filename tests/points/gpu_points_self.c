@@ -6,8 +6,8 @@
 
 static void three_floats(void **state) {
     (void)state;
-    static const uint32_t ks[] = {8, 1, 2, 4, 16, 17, 23, 24, 50, 56, 111, 112, 130, 0};
-    static const uint32_t few[] = {8, 1, 23, 0};
+    static const uint32_t ks[] = {8, 1, 2, 4, 12, 16, 17, 20, 23, 24, 25, 50, 56, 111, 112, 130, 0};
+    static const uint32_t few[] = {8, 1, 19, 0};
     static const uint32_t counts[] = {1, 2, 33, 600, 1023, 1024, 1500, 3000, 4096, 10000, 70000};
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
@@ -33,7 +33,7 @@ static void three_floats(void **state) {
    or by leaves if they are below the threshold. */
 static void sorted_along_the_curve(void **state) {
     (void)state;
-    static const uint32_t ks[] = {8, 1, 16, 17, 111, 112, 0};
+    static const uint32_t ks[] = {8, 1, 16, 20, 25, 111, 112, 0};
     static const uint32_t counts[] = {1, 33, 1023, 1500, 4096};
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
