@@ -155,7 +155,7 @@ typedef struct kd_render_options {
     char techniques[32]; /* experimental, "vcm": how light is found: "all", or names of "eye" (paths
                             that hit lights), "lamps" (sampled lights), "splat" (light paths seen by
                             the camera) and "merge" (light paths that merge with eye paths behind
-                            mirrors and glass), in this order, joined by "+" */
+                            mirrors and glass, also in media), in this order, joined by "+" */
     /* The finish of 8-bit images: */
     float bloom;            /* fraction of the light that is spread around each pixel, 0 to 1 */
     float bloom_radius;     /* radius of the widest part, in heights of the image */

@@ -220,7 +220,7 @@ static void trace_path(const vcm_view *view, const scene_view *scene, uint64_t n
     while (goes_on && vcm_light_next(view, scene, &path)) {
         if (view->shows_splat && vcm_light_connect(view, scene, &path, &splat))
             add_splat(view, scene, &splat, to);
-        if (to->status == KD_OK && vcm_light_photon(view, &path, &landed))
+        if (to->status == KD_OK && vcm_light_photon(view, scene, &path, &landed))
             to->status = list_photon(to, &landed);
         goes_on = vcm_light_go_on(view, scene, &path);
     }
@@ -269,11 +269,12 @@ static kd_status trace_on_device(vcm_state *state, const frame *frame) {
     return vcm_cuda_fetch(&state->device, to->photons, to->count);
 }
 
-static void trace_on_host(vcm_state *state, const frame *frame) {
+static kd_status trace_on_host(vcm_state *state, const frame *frame) {
     vcm_work work = {state, frame->scene};
     if (state->view.shows_splat)
         memset(state->view.sums, 0, vcm_sums(&state->view) * sizeof *state->view.sums);
     parallel_for(state->chunk_count, 1, trace_chunks, &work);
+    return KD_OK; /* chunks have their own status */
 }
 
 /* Adds the splats of all ranks, and sets counts->photons to the number of this rank's photons,
@@ -397,6 +398,7 @@ static void begin_pass(vcm_state *state, const frame *frame, uint32_t pass) {
     view->radius = (float)((double)state->first_radius *
                            progressive_radius_share(pass, (double)frame->options->alpha));
     view->merges = view->merge ? KD_PI * view->radius * view->radius * (float)view->paths : 0;
+    view->merges_in = view->merges * (4.0f / 3) * view->radius;
     if (!state->disperses) return;
     view->wavelength = vcm_pass_wavelength(seed, pass);
     view->tint = spectrum_colour(view->wavelength, vec3_all(1));
@@ -409,11 +411,8 @@ static kd_status vcm_pass(frame *frame, uint32_t pass) {
     begin_pass(state, frame, pass);
     if (!state->view.traces_light) return KD_OK;
     job_stage_begin(frame->job, "emit", state->view.paths);
-    kd_status traced = KD_OK;
-    if (frame->device_frame)
-        traced = trace_on_device(state, frame);
-    else
-        trace_on_host(state, frame);
+    const kd_status traced =
+        frame->device_frame ? trace_on_device(state, frame) : trace_on_host(state, frame);
     kd_status status = add_ranks(frame, state, traced, &counts, &begins);
     job_stage_end(frame->job);
     if (status == KD_OK) status = make_photons(state, frame, begins);

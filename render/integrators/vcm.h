@@ -44,6 +44,7 @@ typedef struct vcm_view {
     bool apart;        /* each light path has a wavelength of its own */
     uint32_t paths;    /* light paths per pass */
     float merges;      /* pi radius^2 paths: merging paths per density; 0: no merging */
+    float merges_in;   /* 4/3 pi radius^3 paths: the same in media */
     float radius;
     float wavelength; /* micrometres, of dispersive glass; 0: there is none */
     vec3 tint;        /* colour of the wavelength */
@@ -59,6 +60,12 @@ KD_FN uint64_t vcm_sums(const vcm_view *view) {
     return view->shows_splat
                ? 3 * (uint64_t)view->viewer.pixels.width * (uint64_t)view->viewer.pixels.height
                : 0;
+}
+
+/* Merging paths per density in a medium, where a path collides again: the mean of the channels,
+   since densities of a vertex may not depend on the path's colour. */
+KD_FN float vcm_merges_in(const vcm_view *view, const medium *in) {
+    return view->merges_in * (in->scattering.x + in->scattering.y + in->scattering.z) / 3;
 }
 
 KD_FN vec3 vcm_tinted(const vcm_view *view, bool disperses, vec3 radiance) {
@@ -102,6 +109,7 @@ typedef struct vcm_light_path {
     vcm_chain chain;
     float emitted; /* vcm_emission_density */
     vec3 from;     /* the vertex before */
+    uint8_t slope; /* |cosine| with which the path left it, if a surface, in units of 1/255 */
     bool disperses;
 } vcm_light_path;
 
@@ -148,11 +156,12 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
     vcm_turn turn = {0, 0, 1, false, false, 0};
     bool guided = false;
     if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME) {
-        const float g = medium_of(scene, flying->medium)->g;
+        const medium *in = medium_of(scene, flying->medium);
         path->from = flying->ray.origin;
         ++state->scattered;
         photon_scatter(scene, flying, state->key, state->step);
-        turn.pdf = turn.back = medium_phase(g, vec3_dot(before, flying->ray.direction));
+        turn.pdf = turn.back = medium_phase(in->g, vec3_dot(before, flying->ray.direction));
+        if (path->chain.from_lens) turn.merges = vcm_merges_in(view, in);
     } else {
         const rng_block random = rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER);
         bsdf_sample next = bsdf_draw(at, wo, random, BSDF_FLUX);
@@ -165,6 +174,7 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         turn.specular = next.specular;
         turn.lens = vcm_is_lens(at, next.specular);
         turn.cosine = fabsf(vec3_dot(next.direction, at->geometric));
+        path->slope = (uint8_t)rintf(float_min(255 * turn.cosine, 255));
         turn.pdf = next.pdf;
         if (!next.specular) {
             if (view->weighs) turn.back = vcm_density_eye(view, at, next.direction, wo);
@@ -238,6 +248,15 @@ KD_FN vec3 vcm_light_scattered(const vcm_view *view, const scene_view *scene,
     return sent;
 }
 
+/* Merging paths per density at the vertex; 0: paths do not merge there. */
+KD_FN float vcm_light_merges(const vcm_view *view, const scene_view *scene,
+                             const vcm_light_path *path) {
+    if (!path->chain.from_lens) return 0;
+    if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME)
+        return vcm_merges_in(view, medium_of(scene, path->base.photon_state.flying.medium));
+    return surface_holds_photons(&path->base.at) ? view->merges : 0;
+}
+
 /* A contribution of a vertex to the camera: it counts as far as light passes along the ray. */
 typedef struct vcm_splat {
     int32_t x, y;
@@ -277,12 +296,10 @@ KD_FN bool vcm_light_connect(const vcm_view *view, const scene_view *scene,
     const float cosine = in_volume ? 1 : fabsf(vec3_dot(wo, at->geometric));
     out->weight = seen.per_area * seen.filter;
     if (view->weighs) {
-        const bool merges = !in_volume && path->chain.from_lens && surface_holds_photons(at);
+        const float merges = vcm_light_merges(view, scene, path);
         const float camera = seen.per_area * cosine / (float)view->paths;
-        out->weight *=
-            vcm_weight(camera * ((merges ? view->merges : 0) + vcm_chain_join(&path->chain) +
-                                 path->chain.others * back),
-                       0);
+        out->weight *= vcm_weight(
+            camera * (merges + vcm_chain_join(&path->chain) + path->chain.others * back), 0);
     }
     out->sent = sent;
     if (path->disperses)
@@ -335,21 +352,36 @@ KD_FN vcm_trial vcm_try(const vcm_view *view, const scene_view *scene, uint64_t 
     return trial;
 }
 
+/* Part of the ball around a vertex in a medium that is on its side of the lens from which the path
+   comes. Most lenses bound the medium, so a photon spreads its power over this part. */
+KD_FN float vcm_ball_inside(const vcm_view *view, const vcm_light_path *path) {
+    const vec3 way = vec3_sub(path->base.photon_state.flying.ray.origin, path->from);
+    const float deep = vec3_length(way) * ((float)path->slope / 255) / view->radius;
+    return deep < 1 ? 0.5f + deep * (0.75f - 0.25f * deep * deep) : 1;
+}
+
 /* Returns true if eye paths merge with the path at its vertex; *landed then describes
    it. */
-KD_FN bool vcm_light_photon(const vcm_view *view, const vcm_light_path *path, vcm_photon *landed) {
+KD_FN bool vcm_light_photon(const vcm_view *view, const scene_view *scene,
+                            const vcm_light_path *path, vcm_photon *landed) {
     const surface *at = &path->base.at;
-    if (!view->shows_merge || !(view->merges > 0) || path->base.turn != PHOTON_SCATTERS ||
-        !path->chain.from_lens || !surface_holds_photons(at))
-        return false;
-    landed->place = at->position;
-    landed->power = path->base.photon_state.flying.power;
-    landed->direction = path->base.photon_state.flying.ray.direction;
-    vcm_photon_set_normal(landed, at->front ? at->geometric : vec3_negate(at->geometric));
+    const emitted_photon *flying = &path->base.photon_state.flying;
+    if (!view->shows_merge || !(vcm_light_merges(view, scene, path) > 0)) return false;
+    landed->power = flying->power;
+    landed->direction = flying->ray.direction;
     landed->others = path->chain.others;
     landed->landed = (uint8_t)path->base.landed;
     landed->disperses = path->disperses;
-    landed->path = (uint32_t)path->base.photon_state.key.path & 0x7fffffffu;
+    if (path->base.turn == PHOTON_SCATTERS_IN_VOLUME) {
+        landed->place = flying->ray.origin;
+        landed->power = vec3_scale(flying->power, 1 / vcm_ball_inside(view, path));
+        vcm_photon_set_normal(landed, vec3_all(0));
+        landed->path = medium_index(scene, flying->medium) & VCM_PATH_MASK;
+        return true;
+    }
+    landed->place = at->position;
+    vcm_photon_set_normal(landed, at->front ? at->geometric : vec3_negate(at->geometric));
+    landed->path = (uint32_t)path->base.photon_state.key.path & VCM_PATH_MASK;
     return true;
 }
 

@@ -130,56 +130,92 @@ KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm
     return true;
 }
 
-/* Weight of merging with a light path. */
-KD_FN float vcm_eye_merge_weight(const vcm_view *view, const vcm_eye_path *path, const surface *at,
-                                 vec3 wo, const vcm_photon *landed) {
-    const vec3 wi = vec3_negate(landed->direction);
-    const float light =
-        landed->others * guide_pdf(&view->guide, GUIDE_EYE, at, wo, wi, bsdf_pdf(at, wo, wi));
-    const float eye =
-        vcm_chain_join(&path->chain) + path->chain.others * vcm_density_light(view, at, wi, wo);
-    return vcm_weight(light / view->merges, eye / view->merges);
+/* Where an eye path merges with light paths: at a surface, or in a medium. */
+typedef struct vcm_meeting {
+    vec3 place, wo;
+    const surface *at;
+    vec3 normal;      /* of its triangle, on wo's side */
+    const medium *in; /* NULL: at the surface */
+    uint32_t index;   /* of the medium */
+    float merges;     /* merging paths per density */
+} vcm_meeting;
+
+KD_FN vcm_meeting vcm_eye_meeting(const vcm_view *view, const scene_view *scene,
+                                  const path_state *state, const surface *at) {
+    vcm_meeting met;
+    met.wo = vec3_negate(state->ray.direction);
+    met.at = at;
+    met.in = state->in_volume ? medium_of(scene, state->medium) : NULL;
+    met.place = met.in ? state->place : at->position;
+    met.normal = met.in ? vec3_all(0) : at->front ? at->geometric : vec3_negate(at->geometric);
+    met.index = met.in ? medium_index(scene, state->medium) : 0;
+    met.merges = met.in ? vcm_merges_in(view, met.in) : view->merges;
+    return met;
 }
 
-/* Flux of the light paths that merge with the eye path at a surface; of each range of photons, from
-   number `offset` on in steps of `stride`. */
-KD_FN flux_sum vcm_eye_merge_part(const vcm_view *view, const vcm_eye_path *path, const surface *at,
-                                  int32_t depth, uint32_t offset, uint32_t stride) {
-    const vec3 wo = vec3_negate(path->state.ray.direction);
-    const vec3 normal = at->front ? at->geometric : vec3_negate(at->geometric);
+/* Adds what a photon within the radius sends along the eye path. */
+KD_FN void vcm_eye_merge_photon(const vcm_view *view, const vcm_eye_path *path,
+                                const vcm_meeting *met, const vcm_photon *landed, flux_sum *sum) {
+    const vec3 wi = vec3_negate(landed->direction);
+    float forward, back; /* densities of sampling the photon's direction, and the eye path's */
+    vec3 sent;
+    if (met->in) {
+        forward = back = medium_phase(met->in->g, vec3_dot(landed->direction, met->wo));
+        sent = vec3_scale(landed->power, forward);
+    } else {
+        photon like;
+        memset(&like, 0, sizeof like);
+        like.power = landed->power;
+        like.direction = landed->direction;
+        sent = photon_scattered(met->at, met->wo, &like);
+        if (vec3_is_zero(sent)) return;
+        forward = guide_pdf(&view->guide, GUIDE_EYE, met->at, met->wo, wi,
+                            bsdf_pdf(met->at, met->wo, wi));
+        back = vcm_density_light(view, met->at, wi, met->wo);
+    }
+    const float light = landed->others * forward;
+    const float eye = vcm_chain_join(&path->chain) + path->chain.others * back;
+    flux_sum_add(sum, vcm_weight(light / met->merges, eye / met->merges),
+                 vcm_tinted(view, landed->disperses && !path->disperses, sent), view->scale);
+}
+
+/* Flux of the light paths that merge with the eye path; of each range of photons, from number
+   `offset` on in steps of `stride`. */
+KD_FN flux_sum vcm_eye_merge_part(const vcm_view *view, const vcm_eye_path *path,
+                                  const vcm_meeting *met, int32_t depth, uint32_t offset,
+                                  uint32_t stride) {
     const float bound2 = pointtree_bound2(view->radius);
-    vcm_grid_walk walk = vcm_grid_begin(&view->grid, at->position, view->radius);
+    vcm_grid_walk walk = vcm_grid_begin(&view->grid, met->place, view->radius);
     vcm_grid_range range;
     flux_sum sum = flux_sum_none();
     while (vcm_grid_next(&view->grid, &walk, &range))
         for (uint32_t i = range.begin + offset; i < range.end; i += stride) {
             const vcm_photon *landed = &view->grid.photons[i];
-            if (!(pointtree_dist2(at->position, landed->place) <= bound2)) continue;
+            if (!(pointtree_dist2(met->place, landed->place) <= bound2)) continue;
             if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
-            if (!vcm_photon_faces(landed, normal)) continue;
-            if (!vcm_grid_holds(&view->grid, &range, landed->place)) continue;
-            photon like;
-            memset(&like, 0, sizeof like);
-            like.power = landed->power;
-            like.direction = landed->direction;
-            const vec3 sent = photon_scattered(at, wo, &like);
-            if (vec3_is_zero(sent)) continue;
-            flux_sum_add(&sum, vcm_eye_merge_weight(view, path, at, wo, landed),
-                         vcm_tinted(view, landed->disperses && !path->disperses, sent),
-                         view->scale);
+            if (met->in ? !vcm_photon_is_in(landed, met->index)
+                        : !vcm_photon_faces(landed, met->normal))
+                continue;
+            if (vcm_grid_holds(&view->grid, &range, landed->place))
+                vcm_eye_merge_photon(view, path, met, landed, &sum);
         }
     return sum;
 }
 
 /* Returns true if paths merge at the vertex. */
 KD_FN bool vcm_eye_merges(const vcm_view *view, path_turn event, const surface *at) {
-    return event == PATH_SCATTERS && view->merges > 0 && view->grid.count > 0 &&
-           pointtree_bound2(view->radius) > 0 && surface_holds_photons(at);
+    return view->merges > 0 && view->grid.count > 0 && pointtree_bound2(view->radius) > 0 &&
+           (event == PATH_SCATTERS_IN_VOLUME ||
+            (event == PATH_SCATTERS && surface_holds_photons(at)));
 }
 
-/* Radiance of the light paths that merge. */
-KD_FN vec3 vcm_eye_merged(const vcm_view *view, const flux_sum *sum) {
-    return flux_sum_scaled(sum, view->scale, 1 / view->merges);
+/* Radiance of the light paths that merge; in a medium, without its scattering coefficient. */
+KD_FN vec3 vcm_eye_merged(const vcm_view *view, const vcm_meeting *met, const flux_sum *sum) {
+    if (!met->in) return flux_sum_scaled(sum, view->scale, 1 / view->merges);
+    const vec3 light = flux_sum_scaled(sum, view->scale, 1 / view->merges_in);
+    const vec3 s = met->in->scattering;
+    return vec3_make(s.x > 0 ? light.x / s.x : 0, s.y > 0 ? light.y / s.y : 0,
+                     s.z > 0 ? light.z / s.z : 0);
 }
 
 /* As path_go_on at a surface from which paths are guided towards the openings `ahead`. Roulette
@@ -228,7 +264,9 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
     if (!view->weighs && !state->specular) return false;
     vcm_turn turn = {state->pdf, state->pdf, 1, state->specular, false, 0};
     path->from_normal = vec3_all(0);
-    if (event == PATH_SCATTERS) {
+    if (event == PATH_SCATTERS_IN_VOLUME) {
+        turn.merges = vcm_merges_in(view, medium_of(scene, state->medium));
+    } else {
         const vec3 wi = state->ray.direction;
         path->from_normal = vcm_light_normal(at, wo);
         turn.lens = vcm_is_lens(at, state->specular);
@@ -288,8 +326,9 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
     if (depth == 1 && at.triangle != KD_NONE) result->first = at;
     sent = vcm_tinted(view, path->disperses, sent);
     if (vcm_eye_merges(view, event, &at)) {
-        const flux_sum sum = vcm_eye_merge_part(view, path, &at, depth, 0, 1);
-        sent = vec3_add(sent, vcm_eye_brings(view, path, vcm_eye_merged(view, &sum)));
+        const vcm_meeting met = vcm_eye_meeting(view, scene, state, &at);
+        const flux_sum sum = vcm_eye_merge_part(view, path, &met, depth, 0, 1);
+        sent = vec3_add(sent, vcm_eye_brings(view, path, vcm_eye_merged(view, &met, &sum)));
     }
     result->radiance = vec3_add(result->radiance, sent);
     if (view->shows_lamps && path_seeks_light(event, &at) &&

@@ -145,11 +145,21 @@ struct merge_job {
     int32_t depth;
 };
 
+template <bool general>
+__device__ __forceinline__ vcm_meeting meeting_at(const vcm_view *view, const scene_view *scene,
+                                                  const vcm_eye_path *path, const surface *at) {
+    vcm_meeting met = vcm_eye_meeting(view, scene, &path->state, at);
+    if (!general) met.in = NULL; /* always so here; helps the optimiser */
+    return met;
+}
+
 /* One copy of the code, for both ways. */
-__device__ __noinline__ void merge_part(const vcm_view *view, const vcm_eye_path *path,
-                                        const surface *at, int32_t depth, uint32_t offset,
-                                        uint32_t stride, flux_sum *sum) {
-    *sum = vcm_eye_merge_part(view, path, at, depth, offset, stride);
+template <bool general>
+__device__ __noinline__ void merge_part(const vcm_view *view, const scene_view *scene,
+                                        const vcm_eye_path *path, const surface *at, int32_t depth,
+                                        uint32_t offset, uint32_t stride, flux_sum *sum) {
+    const vcm_meeting met = meeting_at<general>(view, scene, path, at);
+    *sum = vcm_eye_merge_part(view, path, &met, depth, offset, stride);
 }
 
 /* Returns how many photons a lookup has to test. */
@@ -167,15 +177,19 @@ __device__ __forceinline__ int64_t warp_sum(int64_t part) {
 }
 
 /* To be called by all threads of a block of SHADE_BLOCK. */
-__device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
+template <bool general>
+__device__ __forceinline__ void eye_merge(const scene_view &scene, const vcm_view &view,
+                                          shaded_eye &s) {
     __shared__ merge_job jobs[SHADE_BLOCK / 32];
     merge_job *job = jobs + threadIdx.x / 32;
     const uint32_t lane = threadIdx.x % 32;
     const bool merges = s.arrives && vcm_eye_merges(&view, s.turn, &s.at);
-    const uint32_t tests = merges ? merge_tests(view, s.at.position) : 0;
+    const bool in_volume = general && s.turn == PATH_SCATTERS_IN_VOLUME;
+    const uint32_t tests =
+        merges ? merge_tests(view, in_volume ? s.path.state.place : s.at.position) : 0;
     flux_sum sum = flux_sum_none();
     if (tests > 0 && tests <= MERGE_ALONE)
-        merge_part(&view, &s.path, &s.at, (int32_t)s.depth, 0, 1, &sum);
+        merge_part<general>(&view, &scene, &s.path, &s.at, (int32_t)s.depth, 0, 1, &sum);
     for (unsigned left = __ballot_sync(~0u, tests > MERGE_ALONE); left; left &= left - 1) {
         const bool own = (int)lane == __ffs(left) - 1;
         flux_sum part;
@@ -185,7 +199,7 @@ __device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
             job->depth = (int32_t)s.depth;
         }
         __syncwarp();
-        merge_part(&view, &job->path, &job->at, job->depth, lane, 32, &part);
+        merge_part<general>(&view, &scene, &job->path, &job->at, job->depth, lane, 32, &part);
         part.x = warp_sum(part.x);
         part.y = warp_sum(part.y);
         part.z = warp_sum(part.z);
@@ -194,8 +208,9 @@ __device__ __forceinline__ void eye_merge(const vcm_view &view, shaded_eye &s) {
     }
     if (!s.arrives) return;
     s.sent = vcm_tinted(&view, s.path.disperses, s.sent);
-    if (merges)
-        s.sent = vec3_add(s.sent, vcm_eye_brings(&view, &s.path, vcm_eye_merged(&view, &sum)));
+    if (!merges) return;
+    const vcm_meeting met = meeting_at<general>(&view, &scene, &s.path, &s.at);
+    s.sent = vec3_add(s.sent, vcm_eye_brings(&view, &s.path, vcm_eye_merged(&view, &met, &sum)));
 }
 
 /* --- lamps and continuation ------------------------------------------------------------------- */
@@ -257,7 +272,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         shaded_eye s;
         eye_arrive<general, diffuse>(scene, view, w, from, i, s);
         __syncthreads();
-        eye_merge(view, s);
+        eye_merge<general>(scene, view, s);
         __syncthreads();
         eye_light<general, diffuse>(scene, view, w, &now->shadows, s);
         __syncthreads();

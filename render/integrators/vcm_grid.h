@@ -14,16 +14,18 @@
 
 enum { VCM_GRID_BUCKETS_MIN = 64 };
 #define VCM_PHOTONS_MAX 0x80000000u
+#define VCM_PATH_MASK 0x7fffffffu
 
 /* A light path where it merges with eye paths: 48 bytes, the first 16 of which decide whether. */
 typedef struct vcm_photon {
     alignas(16) vec3 place;
-    int8_t normal[3]; /* of the triangle, on the side that was hit, in units of 1/127 */
+    int8_t normal[3]; /* of the triangle, on the side that was hit, in units of 1/127; 0: in a
+                         medium */
     uint8_t landed;   /* vertices of the path, this one included */
     vec3 power;
     float others; /* vcm_chain.others */
     vec3 direction;
-    uint32_t path : 31;     /* number, for those who show it */
+    uint32_t path : 31;     /* number, for those who show it; in a medium, the medium's index */
     uint32_t disperses : 1; /* it has passed dispersive glass */
 } vcm_photon;
 
@@ -35,6 +37,11 @@ KD_FN void vcm_photon_set_normal(vcm_photon *photon, vec3 normal) {
 /* Returns the photon's normal, but of length 127. */
 KD_FN vec3 vcm_photon_normal(const vcm_photon *photon) {
     return vec3_make((float)photon->normal[0], (float)photon->normal[1], (float)photon->normal[2]);
+}
+
+KD_FN bool vcm_photon_is_in(const vcm_photon *photon, uint32_t medium_index) {
+    return (photon->normal[0] | photon->normal[1] | photon->normal[2]) == 0 &&
+           photon->path == (medium_index & VCM_PATH_MASK);
 }
 
 typedef struct vcm_grid {

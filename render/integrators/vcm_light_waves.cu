@@ -23,7 +23,7 @@ struct light_output {
    first vertex: emitted, and the light.
    ids: x: slot
         y: step | layers << 16
-        z: landed | scattered << 8 | from_lens << 16 | disperses << 17
+        z: landed | scattered << 8 | from_lens << 16 | disperses << 17 | slope << 24
         w: medium */
 __device__ __forceinline__ void store_light(const path_store &store, uint32_t at,
                                             const vcm_light_path &path, uint32_t slot) {
@@ -37,7 +37,7 @@ __device__ __forceinline__ void store_light(const path_store &store, uint32_t at
     store.ids[at] =
         make_uint4(slot, state.step | state.layers << 16,
                    path.base.landed | state.scattered << 8 | (uint32_t)path.chain.from_lens << 16 |
-                       (uint32_t)path.disperses << 17,
+                       (uint32_t)path.disperses << 17 | (uint32_t)path.slope << 24,
                    flying.medium);
 }
 
@@ -74,6 +74,7 @@ __device__ __forceinline__ bool load_light(const vcm_view &view, const light_out
     path.chain.vertices = path.base.landed;
     path.chain.from_lens = ids.z >> 16 & 1u;
     path.disperses = ids.z >> 17 & 1u;
+    path.slope = (uint8_t)(ids.z >> 24);
     path.from = first_three(from);
     return true;
 }
@@ -212,7 +213,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         light_connect<general, diffuse>(scene, view, w, &now->shadows, s);
         __syncthreads();
         vcm_photon photon;
-        if (s.lands && vcm_light_photon(&view, &s.path, &photon)) add_photon(out, photon);
+        if (s.lands && vcm_light_photon(&view, &scene, &s.path, &photon)) add_photon(out, photon);
         const bool has_next = light_continues<general, diffuse>(scene, view, s);
         __syncthreads();
         if (has_next) store_light(to, take_place(&next->rays), s.path, s.slot);
@@ -266,7 +267,7 @@ __global__ __launch_bounds__(VCM_FINISH_BLOCK, VCM_FINISH_EACH) void light_finis
                           (uint32_t)splat.y * (uint32_t)view.viewer.pixels.width +
                               (uint32_t)splat.x,
                           radiance, &cut);
-            if (vcm_light_photon(&view, &path, &photon)) add_photon(out, photon);
+            if (vcm_light_photon(&view, &scene, &path, &photon)) add_photon(out, photon);
             goes_on = vcm_light_go_on(&view, &scene, &path);
         }
         if (slot != KD_NONE) rays += path.base.rays;

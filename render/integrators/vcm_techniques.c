@@ -22,12 +22,6 @@ static bool scene_has_delta_lights(const scene_view *scene) {
     return false;
 }
 
-static bool scene_scatters(const scene_view *scene) {
-    for (uint32_t i = 0; i < scene->medium_count; ++i)
-        if (!vec3_is_zero(scene->media[i].scattering)) return true;
-    return false;
-}
-
 void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *scene) {
     const bool eye = techniques & TECHNIQUE_EYE, lamps = techniques & TECHNIQUE_LAMPS;
     const bool splat = techniques & TECHNIQUE_SPLAT, merge = techniques & TECHNIQUE_MERGE;
@@ -50,9 +44,6 @@ void vcm_report_techniques(int32_t techniques, int32_t shown, const scene_view *
             "integrator vcm uses none of the techniques of --show-techniques%s: the picture "
             "shows at most lamps seen directly",
             shown & techniques ? ", as no mirror or glass lets paths merge" : "");
-    if (merge && lenses && scene_scatters(scene))
-        log_message(LOG_INFO, "integrator vcm does not merge paths in media: caustics there are as "
-                              "noisy as with integrator path");
 }
 
 void vcm_set_techniques(vcm_view *view, int32_t techniques, int32_t shown,

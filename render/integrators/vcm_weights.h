@@ -1,18 +1,22 @@
 /* Weights of multiple importance sampling between paths from the eye and from the lights.
    Source: Georgiev, Krivanek, Davidovic and Slusallek 2012, "Light transport simulation with vertex
            connection and merging"; the recursion after Georgiev 2012, "Implementing vertex
-   connection and merging"; Veach 1997, section 9.2 (balance heuristic).
+   connection and merging"; Veach 1997, section 9.2 (balance heuristic). In media: Krivanek,
+   Georgiev, Hachisuka, Vevoda, Sik, Nowrouzezahrai and Jarosz 2014, "Unifying points, beams, and
+   paths in volumetric light transport simulation", the estimator of points and points.
    Idea: a path can be found by a ray from the eye that hits the light, by a sampled point of a
          light (lamps), by a light path whose last vertex is connected to the camera (splat), or by
-         merging a light path and an eye path at a surface. A weight is 1 / (1 + the densities of
-   all other techniques relative to this one). Both kinds of path carry what they contribute to
-         these sums; the two parts meet where a technique joins them.
+         merging a light path and an eye path at a surface or in a medium. A weight is 1 / (1 + the
+   densities of all other techniques relative to this one). Both kinds of path carry what they
+   contribute to these sums; the two parts meet where a technique joins them.
    Differs from the source in: inner vertices are not connected; paths merge only where light
          arrives from a lens (a specular event, or a surface that stores no photons) on a surface
-         that stores photons. A light path knows this when it arrives, an eye path one vertex later.
+         that stores photons, or in a medium. A light path knows this when it arrives, an eye path
+   one vertex later.
    Invariants: the weights of all techniques that are on add up to 1 for every path, since each
                density is a pure function of the path's vertices. It need not be the true one:
-   media, Russian roulette and pixel filters are left out. */
+   transmittance (each ray is sampled by one of the paths, except connections), Russian roulette and
+   pixel filters are left out. */
 #ifndef KD_RENDER_INTEGRATORS_VCM_WEIGHTS_H
 #define KD_RENDER_INTEGRATORS_VCM_WEIGHTS_H
 #include "shaders/bsdf.h"

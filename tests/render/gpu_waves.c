@@ -61,11 +61,24 @@ static const char *const mirrors =
     "\"lamp\"}],"
     "\"camera\": {\"eye\": [0, 1.5, 2.5], \"look_at\": [0, 0.6, 0], \"fov\": 60}}";
 
+/* A ball of milk in glass under a lamp without size: paths merge in the milk. */
+static const char *const milk =
+    "{\"kandela\": 1, \"media\": {\"milk\": {\"absorption\": [0.2, 0, 0.3], \"scattering\": "
+    "[5, 2, 4], \"g\": 0.6}}, \"materials\": {"
+    "\"glass\": {\"kind\": \"glass\", \"ior\": 1.4, \"medium\": \"milk\"}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]]},"
+    "{\"sphere\": {\"centre\": [0, 1.2, 0], \"radius\": 1, \"triangles\": 200}, "
+    "\"material\": \"glass\"}],"
+    "\"lights\": [{\"kind\": \"point\", \"position\": [1, 4, 1], \"power\": 20}],"
+    "\"camera\": {\"eye\": [0, 1.5, 4], \"look_at\": [0, 1.1, 0], \"fov\": 45}}";
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     file_put_text("veils.json", veils);
     file_put_text("lamps.json", lamps);
     file_put_text("mirrors.json", mirrors);
+    file_put_text("milk.json", milk);
     return 0;
 }
 
@@ -76,6 +89,7 @@ static const char *scene_path(int index) {
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
     if (index == 5) return file_in("lamps.json");
     if (index == 6) return file_in("mirrors.json");
+    if (index == 7) return file_in("milk.json");
     return index < 4 ? paths[index] : index == 4 ? file_in("veils.json") : NULL;
 }
 
@@ -197,6 +211,7 @@ static void test_vcm(void **state) {
             strcpy(options.techniques, techniques[t]);
             if (t % 2) options.shutter = 1;
             if (t > 2) options.filter = PIXEL_FILTER_MITCHELL;
+            if (i == 7) options.radius = t % 2 ? 0.1f : 0.6f; /* few and many photons to merge */
             const run_result cpu = run_on_device(scene_path(i), &options, "cpu", NULL, NULL);
             options.device_paths = (i + t) % 2 ? 0 : 1024;
             expect_same(scene_path(i), &options, &cpu);

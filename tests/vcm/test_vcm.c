@@ -204,6 +204,83 @@ static void test_glass(void **state) {
     expect_path(&inside, &options, sets, 0.03);
 }
 
+/* A smooth interface with this medium behind it; without index of refraction only the medium's. */
+static uint32_t interface_to(float ior, uint32_t medium) {
+    material made = material_default();
+    if (ior > 0) {
+        made.kind = MATERIAL_GLASS;
+        made.transmission = vec3_all(1);
+        made.ior = ior;
+    } else {
+        made.opacity = 0;
+    }
+    made.medium = medium;
+    return fixture_material(&stage, made);
+}
+
+/* A foggy room under a lamp, with a ball of milk in glass, and smoke. Of the channels that scatter,
+   green, which is compared, differs most from the mean. */
+static void foggy_room(void) {
+    fixture_clear(&stage);
+    const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
+    stage.fog = fixture_medium(&stage, vec3_all(0.05f), vec3_make(0.5f, 0.2f, 0.4f), 0.4f);
+    const uint32_t smoke =
+        fixture_medium(&stage, vec3_make(0.1f, 0.2f, 0.3f), vec3_make(1, 3, 1.5f), -0.3f);
+    const uint32_t milk =
+        fixture_medium(&stage, vec3_make(0.2f, 0, 0.3f), vec3_make(5, 2, 4), 0.6f);
+    box_with(floor, 3);
+    fixture_ball(&stage, interface_to(1.4f, milk), vec3_make(0.3f, -0.5f, -0.1f), 0.4f, 12);
+    const uint32_t veil = interface_to(0, smoke);
+    const uint32_t veils[6] = {veil, veil, veil, veil, veil, veil};
+    fixture_box(&stage, veils, vec3_make(-0.7f, -0.95f, -0.6f), vec3_make(-0.1f, -0.3f, 0), false);
+    fixture_finish(&stage);
+}
+
+/* Paths that scatter in media behind glass find each other there. */
+static void test_media(void **state) {
+    (void)state;
+    foggy_room();
+    kd_render_options options = small_options("vcm", 24, 64);
+    options.max_depth = 40;
+    options.radius = 0.06f;
+    static const char *const sets[] = {
+        "all", "eye+merge", "eye+lamps+splat", "lamps+splat+merge", "eye+splat+merge", NULL};
+    expect_path(&inside, &options, sets, 0.03);
+}
+
+/* Milk in glass that does not refract, under a light without size, which only merging finds there;
+   without the glass, sampled lights find it. */
+static void test_milk(void **state) {
+    (void)state;
+    light lamp;
+    memset(&lamp, 0, sizeof lamp);
+    lamp.kind = LIGHT_POINT;
+    lamp.position = vec3_make(0.2f, 0.8f, 0.5f);
+    lamp.emitted = vec3_all(1);
+    lamp.power = 9;
+    quarters expected = {{0}};
+    for (int glass = 0; glass < 2; ++glass) {
+        fixture_clear(&stage);
+        const uint32_t milk =
+            fixture_medium(&stage, vec3_make(0.2f, 0, 0.3f), vec3_make(5, 2, 4), 0.6f);
+        fixture_ball(&stage, interface_to(glass ? 1 : 0, milk), vec3_make(0, -0.3f, 0), 0.6f, 12);
+        fixture_light(&stage, lamp);
+        fixture_finish(&stage);
+        kd_render_options options = small_options(glass ? "vcm" : "path", 24, 256);
+        options.max_depth = 60;
+        options.radius = 0.06f;
+        if (!glass) {
+            expected = take(&inside, &options);
+            continue;
+        }
+        const quarters got = take(&inside, &options);
+        expect_same("milk", &got, &expected, 0.05);
+        options.spp = 16;
+        strcpy(options.techniques, "eye+lamps+splat");
+        assert_true(take(&inside, &options).mean[4] < 0.5 * expected.mean[4]);
+    }
+}
+
 /* Rays of light end at walls: a sealed room stays black. */
 static void test_sealed_room(void **state) {
     (void)state;
@@ -219,20 +296,35 @@ static void test_sealed_room(void **state) {
     fixture_finish(&stage);
     const kd_render_options options = small_options("vcm", 16, 8);
     assert_true(take(&inside, &options).mean[4] == 0);
+    /* also in fog, where walls are thicker than the radius */
+    const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
+    fixture_box(&stage, greys, vec3_make(-1.2f, -1.2f, -1.2f), vec3_make(1.2f, 1.2f, 1.2f), false);
+    stage.fog = fixture_medium(&stage, vec3_all(0), vec3_all(2), 0);
+    fixture_finish(&stage);
+    assert_true(take(&inside, &options).mean[4] == 0);
 }
 
-/* A white room, where a path scatters 33 times on average, has the radiance 0.3 / (1 - 0.97). */
+/* A white room, where a path scatters 33 times on average, has the radiance 0.3 / (1 - 0.97); also
+   with fog and milk that absorb nothing. */
 static void test_white_room(void **state) {
     (void)state;
-    fixture_clear(&stage);
-    const uint32_t white = still_life_diffuse(&stage, 0.97f, 0.3f);
-    const uint32_t walls[6] = {white, white, white, white, white, white};
-    fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
-    fixture_finish(&stage);
-    kd_render_options options = small_options("vcm", 8, 32);
-    options.max_depth = 255;
-    const double mean = take(&inside, &options).mean[4];
-    if (!(fabs(mean - 10) < 0.25)) fail_msg("%g, expected 10", mean);
+    for (int foggy = 0; foggy < 2; ++foggy) {
+        fixture_clear(&stage);
+        const uint32_t white = still_life_diffuse(&stage, foggy ? 0.7f : 0.97f, foggy ? 3 : 0.3f);
+        const uint32_t walls[6] = {white, white, white, white, white, white};
+        fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
+        if (foggy) {
+            stage.fog = fixture_medium(&stage, vec3_all(0), vec3_make(0.5f, 0.2f, 0.4f), 0.4f);
+            const uint32_t milk = fixture_medium(&stage, vec3_all(0), vec3_make(4, 2, 1), -0.4f);
+            fixture_ball(&stage, interface_to(1.4f, milk), vec3_make(0, -0.4f, -0.2f), 0.5f, 12);
+        }
+        fixture_finish(&stage);
+        kd_render_options options = small_options("vcm", 8, foggy ? 96 : 32);
+        options.max_depth = 255;
+        options.radius = 0.05f;
+        const double mean = take(&inside, &options).mean[4];
+        if (!(fabs(mean - 10) < 0.25)) fail_msg("%g, expected 10", mean);
+    }
 }
 
 /* The shares of single techniques add up to the picture, pixel by pixel; the share of the only
@@ -302,6 +394,7 @@ int main(void) {
         cmocka_unit_test(test_clamp),        cmocka_unit_test(test_glass),
         cmocka_unit_test(test_sealed_room),  cmocka_unit_test(test_white_room),
         cmocka_unit_test(test_shares),       cmocka_unit_test(test_aim),
+        cmocka_unit_test(test_media),        cmocka_unit_test(test_milk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

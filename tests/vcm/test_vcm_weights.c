@@ -13,7 +13,8 @@ typedef struct test_path {
     float light_pdf[VERTICES_MAX + 2]; /* towards the eye */
     float square[VERTICES_MAX + 2];    /* squared distance to the next vertex towards the light */
     bool specular[VERTICES_MAX + 2], holds[VERTICES_MAX + 2];
-    float lamp, emitted, camera, paths, disc;
+    bool in_medium[VERTICES_MAX + 2];
+    float lamp, emitted, camera, paths, disc, ball; /* ball: times the scattering coefficient */
 } test_path;
 
 static float draw(uint64_t *number) {
@@ -32,6 +33,13 @@ static test_path random_path(uint64_t *number) {
         path.square[i] = draw(number);
         path.holds[i] = draw(number) < 1.4f;
         path.specular[i] = draw(number) < 0.8f;
+        path.in_medium[i] = draw(number) < 0.8f;
+        if (path.in_medium[i]) {
+            path.to_eye[i] = path.to_light[i] = 1;
+            path.eye_pdf[i] = path.light_pdf[i];
+            path.holds[i] = true;
+            path.specular[i] = false;
+        }
         if (!path.specular[i]) continue;
         path.eye_pdf[i] = path.light_pdf[i] = 1;
         path.to_eye[i] = path.to_light[i] = draw(number);
@@ -41,6 +49,7 @@ static test_path random_path(uint64_t *number) {
     path.camera = draw(number);
     path.paths = 7;
     path.disc = draw(number);
+    path.ball = draw(number);
     return path;
 }
 
@@ -50,6 +59,11 @@ static bool is_lens(const test_path *path, int i) {
 
 static bool merges_at(const test_path *path, int i) {
     return i > 1 && is_lens(path, i - 1) && path->holds[i] && !path->specular[i];
+}
+
+/* Merging paths per density at a vertex. */
+static float merges_of(const test_path *path, int i) {
+    return (path->in_medium[i] ? path->ball : path->disc) * path->paths;
 }
 
 /* Density per area with which eye paths sample the vertices from `count` down to `last`. */
@@ -77,7 +91,7 @@ static vcm_turn turn_at(const test_path *path, int i, bool eye) {
                      is_lens(path, i),
                      0};
     if (path->holds[i] && !path->specular[i] && (eye || merges_at(path, i)))
-        turn.merges = path->disc * path->paths;
+        turn.merges = merges_of(path, i);
     return turn;
 }
 
@@ -92,7 +106,6 @@ static void test_weights(void **state) {
     for (int repeat = 0; repeat < 20000; ++repeat) {
         const test_path path = random_path(&number);
         const int n = path.count;
-        const float merges = path.disc * path.paths;
         double hit = eye_density(&path, 0), lamp = eye_density(&path, 1) * (double)path.lamp;
         double splat = light_density(&path, n), merge[VERTICES_MAX + 2] = {0};
         if (path.specular[1]) lamp = 0;
@@ -100,7 +113,8 @@ static void test_weights(void **state) {
         double sum = hit + lamp + splat;
         for (int i = 2; i <= n; ++i) {
             if (!merges_at(&path, i)) continue;
-            merge[i] = light_density(&path, i) * eye_density(&path, i) * (double)path.disc;
+            merge[i] = light_density(&path, i) * eye_density(&path, i) *
+                       (double)(merges_of(&path, i) / path.paths);
             sum += merge[i];
         }
         /* The chains at each vertex. */
@@ -124,8 +138,8 @@ static void test_weights(void **state) {
         }
         if (splat > 0) {
             const float arrives = path.camera * path.to_eye[n] / path.square[n + 1] / path.paths;
-            const float others = (merges_at(&path, n) ? merges : 0) + vcm_chain_join(&light[n]) +
-                                 light[n].others * path.eye_pdf[n];
+            const float others = (merges_at(&path, n) ? merges_of(&path, n) : 0) +
+                                 vcm_chain_join(&light[n]) + light[n].others * path.eye_pdf[n];
             expect_weight("splat", (double)vcm_weight(arrives * others, 0), splat, sum);
         }
         if (lamp > 0) {
@@ -138,6 +152,7 @@ static void test_weights(void **state) {
         }
         for (int i = 2; i <= n; ++i) {
             if (!(merge[i] > 0)) continue;
+            const float merges = merges_of(&path, i);
             const float by_light = light[i].others * path.eye_pdf[i] / merges;
             const float by_eye =
                 (vcm_chain_join(&eye[i]) + eye[i].others * path.light_pdf[i]) / merges;
