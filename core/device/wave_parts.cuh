@@ -19,7 +19,6 @@ enum {
     KIND_WARPS = KIND_BLOCK / 32,
     SHADE_BLOCK = 256,
     SHADE_DIFFUSE_EACH = 3, /* blocks per multiprocessor: 80 registers */
-    SHADE_PLASTIC_EACH = 4, /* 64 registers */
     SHADE_OTHER_EACH = 2    /* 128 registers */
 };
 

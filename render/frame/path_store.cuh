@@ -230,11 +230,10 @@ __device__ __forceinline__ void store_first(const scene_view &scene, const path_
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
 }
 
-/* Blocks per multiprocessor. */
-constexpr int shade_blocks(shade_kernel kernel) {
-    return kernel == SHADE_DIFFUSE   ? SHADE_DIFFUSE_EACH
-           : kernel == SHADE_PLASTIC ? SHADE_PLASTIC_EACH
-                                     : SHADE_OTHER_EACH;
+/* Blocks per multiprocessor: 4 (64 registers) are faster if little is spilled. */
+constexpr int shade_blocks(bool general, shade_kernel kernel) {
+    if (kernel == SHADE_OTHERS || (general && kernel == SHADE_PLASTIC)) return SHADE_OTHER_EACH;
+    return general ? SHADE_DIFFUSE_EACH : 4;
 }
 
 __device__ __forceinline__ constexpr int32_t kind_of_kernel(shade_kernel kernel) {
@@ -346,7 +345,7 @@ __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path
 /* Data flow: reads the paths of the lists and their hits; writes radiance, first surfaces, shadow
               rays, and, contiguously, the paths of the next wavefront. */
 template <bool general, shade_kernel kernel>
-__global__ __launch_bounds__(SHADE_BLOCK, shade_blocks(kernel)) void wave_shade(
+__global__ __launch_bounds__(SHADE_BLOCK, shade_blocks(general, kernel)) void wave_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
