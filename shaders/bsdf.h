@@ -133,35 +133,57 @@ KD_FN bool bsdf_crosses(const surface *at, const bsdf_frame *base, vec3 wi, vec3
     return vec3_dot(wi, at->geometric) * base->side < 0;
 }
 
-/* bsdf_evaluate for the shading normal of `at`. */
-KD_FN vec3 bsdf_evaluate_at(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
-    const bsdf_frame base = bsdf_frame_at(at, wo);
-    const vec3 local = frame3_to_local(&base.axes, wi);
-    const bool crosses = bsdf_crosses(at, &base, wi, local, mode);
+/* A pair of directions at a surface, with what evaluation and density both need. */
+typedef struct bsdf_pair {
+    bsdf_frame base;
+    vec3 wi;
+    bool crosses;         /* light from wi crosses the surface to the side of wo */
+    opaque_layers layers; /* of opaque surfaces, if wi.z > 0 */
+    principled_side side; /* of principled surfaces */
+} bsdf_pair;
+
+/* For the shading normal of `at`, as the following functions. */
+KD_FN void bsdf_pair_make(bsdf_pair *pair, const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+    pair->base = bsdf_frame_at(at, wo);
+    pair->wi = frame3_to_local(&pair->base.axes, wi);
+    pair->crosses = bsdf_crosses(at, &pair->base, wi, pair->wi, mode);
+    if (at->kind == MATERIAL_PRINCIPLED)
+        pair->side = bsdf_principled(at, &pair->base);
+    else if (at->kind != MATERIAL_GLASS && pair->wi.z > 0)
+        pair->layers = opaque_layers_of(at, pair->base.wo);
+}
+
+KD_FN vec3 bsdf_pair_evaluate(const bsdf_pair *pair, const surface *at, bsdf_mode mode) {
+    const vec3 wo = pair->base.wo, wi = pair->wi;
     /* The geometric normal decides on which side of the surface the light is; the shading normal
        only affects its amount. */
-    if (crosses != (local.z < 0)) return vec3_all(0);
+    if (pair->crosses != (wi.z < 0)) return vec3_all(0);
     if (at->kind == MATERIAL_GLASS)
-        return at->alpha > 0 ? glass_evaluate(&base.glass, base.wo, local, mode) : vec3_all(0);
-    if (at->kind == MATERIAL_PRINCIPLED) {
-        const principled_side side = bsdf_principled(at, &base);
-        return principled_evaluate(&side, local, mode);
-    }
-    return !crosses && local.z > 0 ? opaque_evaluate(at, base.wo, local) : vec3_all(0);
+        return at->alpha > 0 ? glass_evaluate(&pair->base.glass, wo, wi, mode) : vec3_all(0);
+    if (at->kind == MATERIAL_PRINCIPLED) return principled_evaluate(&pair->side, wi, mode);
+    return !pair->crosses && wi.z > 0 ? opaque_evaluate(at, &pair->layers, wo, wi) : vec3_all(0);
+}
+
+KD_FN float bsdf_pair_pdf(const bsdf_pair *pair, const surface *at) {
+    const vec3 wo = pair->base.wo, wi = pair->wi;
+    if (at->kind == MATERIAL_GLASS) return at->alpha > 0 ? glass_pdf(&pair->base.glass, wo, wi) : 0;
+    if (at->kind == MATERIAL_PRINCIPLED) return principled_pdf(&pair->side, wi);
+    return wi.z > 0 ? opaque_pdf(at, &pair->layers, wo, wi) : 0;
+}
+
+/* bsdf_evaluate for the shading normal of `at`. */
+KD_FN vec3 bsdf_evaluate_at(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+    bsdf_pair pair;
+    bsdf_pair_make(&pair, at, wo, wi, mode);
+    return bsdf_pair_evaluate(&pair, at, mode);
 }
 
 /* Returns the density (1/sr) with which bsdf_draw samples wi in BSDF_RADIANCE mode, delta
    distributions excluded. */
 KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
-    const bsdf_frame base = bsdf_frame_at(at, wo);
-    const vec3 local = frame3_to_local(&base.axes, wi);
-    if (at->kind == MATERIAL_GLASS)
-        return at->alpha > 0 ? glass_pdf(&base.glass, base.wo, local) : 0;
-    if (at->kind == MATERIAL_PRINCIPLED) {
-        const principled_side side = bsdf_principled(at, &base);
-        return principled_pdf(&side, local);
-    }
-    return local.z > 0 ? opaque_pdf(at, base.wo, local) : 0;
+    bsdf_pair pair;
+    bsdf_pair_make(&pair, at, wo, wi, BSDF_RADIANCE);
+    return bsdf_pair_pdf(&pair, at);
 }
 
 /* Samples in the shading frame. */

@@ -160,25 +160,25 @@ KD_FN vec3 upper_evaluate(const surface *at, const opaque_layers *layers, vec3 w
     return vec3_scale(upper_reflectance(layers, vec3_dot(wo, m)), scale);
 }
 
-KD_FN vec3 opaque_evaluate(const surface *at, vec3 wo, vec3 wi) {
-    const opaque_layers layers = opaque_layers_of(at, wo);
+/* `layers`: opaque_layers_of(at, wo), also below. */
+KD_FN vec3 opaque_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
     vec3 value = vec3_all(0);
-    if (layers.metal < 1) value = body_evaluate(at, &layers, wo, wi);
+    if (layers->metal < 1) value = body_evaluate(at, layers, wo, wi);
     if (at->kind != MATERIAL_DIFFUSE && !upper_is_smooth(at) && wo.z > 0)
-        value = vec3_add(value, upper_evaluate(at, &layers, wo, wi));
-    if (layers.spreads)
-        value = vec3_along(value, layers.metal,
-                           energy_metal_evaluate(at->alpha, wo.z, wi.z, layers.normal_reflectance));
+        value = vec3_add(value, upper_evaluate(at, layers, wo, wi));
+    if (layers->spreads)
+        value =
+            vec3_along(value, layers->metal,
+                       energy_metal_evaluate(at->alpha, wo.z, wi.z, layers->normal_reflectance));
     return value;
 }
 
-KD_FN float opaque_pdf(const surface *at, vec3 wo, vec3 wi) {
-    const opaque_layers layers = opaque_layers_of(at, wo);
-    float pdf = (1 - layers.upper_odds - layers.spread_odds) * pdf_cosine_hemisphere(wi.z);
-    if (layers.spread_odds > 0) pdf += layers.spread_odds * energy_pdf(at->alpha, wi.z);
-    if (layers.upper_odds > 0 && !upper_is_smooth(at)) {
+KD_FN float opaque_pdf(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
+    float pdf = (1 - layers->upper_odds - layers->spread_odds) * pdf_cosine_hemisphere(wi.z);
+    if (layers->spread_odds > 0) pdf += layers->spread_odds * energy_pdf(at->alpha, wi.z);
+    if (layers->upper_odds > 0 && !upper_is_smooth(at)) {
         const vec3 m = vec3_normalize(vec3_add(wo, wi));
-        pdf += layers.upper_odds * ggx_visible_pdf(at->alpha, wo, m) / (4 * vec3_dot(wo, m));
+        pdf += layers->upper_odds * ggx_visible_pdf(at->alpha, wo, m) / (4 * vec3_dot(wo, m));
     }
     return pdf;
 }
@@ -209,9 +209,10 @@ KD_FN lobe_sample opaque_draw(const surface *at, vec3 wo, rng_block random) {
         drawn.weight = at->diffuse;
         return drawn;
     }
-    drawn.pdf = opaque_pdf(at, wo, drawn.wi);
+    drawn.pdf = opaque_pdf(at, &layers, wo, drawn.wi);
     if (drawn.pdf > 0)
-        drawn.weight = vec3_scale(opaque_evaluate(at, wo, drawn.wi), drawn.wi.z / drawn.pdf);
+        drawn.weight =
+            vec3_scale(opaque_evaluate(at, &layers, wo, drawn.wi), drawn.wi.z / drawn.pdf);
     return drawn;
 }
 

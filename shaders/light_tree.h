@@ -23,14 +23,8 @@ enum {
 #define LIGHT_TREE_SOFTNESS 0x1p-5f /* bounds the estimate inside a box; by experiment */
 #define LIGHT_BELOW_ONE 0x1.fffffep-1f
 
-#ifdef __GNUC__ /* CUDA loads four floats at once */
-#define LIGHT_NODE_ALIGNED __attribute__((aligned(16)))
-#else
-#define LIGHT_NODE_ALIGNED
-#endif
-
 /* Bounds of four children. The first ones are used; power is 0 in the others. 272 bytes. */
-typedef struct LIGHT_NODE_ALIGNED light_node {
+typedef struct KD_ALIGNED_16 light_node {
     float centre_x[LIGHT_NODE_CHILDREN], centre_y[LIGHT_NODE_CHILDREN],
         centre_z[LIGHT_NODE_CHILDREN];
     float half_x[LIGHT_NODE_CHILDREN], half_y[LIGHT_NODE_CHILDREN],

@@ -187,7 +187,7 @@ typedef enum material_flags {
 
 #define MATERIAL_MASK_AT 0.5f
 
-typedef struct material {
+typedef struct KD_ALIGNED_16 material {
     int32_t kind;  /* material_kind */
     vec3 diffuse;  /* albedo, 0..1 */
     vec3 specular; /* normal reflectance, 0..1 */

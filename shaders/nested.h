@@ -95,12 +95,12 @@ KD_FN float nested_index(const scene_view *scene, uint32_t word, float wavelengt
 }
 
 /* Returns the index of refraction inside the surface relative to that outside. */
-KD_FN float nested_surface_index(const scene_view *scene, const surface *at, uint32_t word,
-                                 float wavelength) {
-    const nested_crossing across = nested_cross(&scene->nested, at->material, at->front, word);
+KD_FN float nested_surface_index(const scene_view *scene, uint32_t material, bool front,
+                                 uint32_t word, float wavelength) {
+    const nested_crossing across = nested_cross(&scene->nested, material, front, word);
     const float before = nested_index(scene, across.before, wavelength);
     const float behind = nested_index(scene, across.behind, wavelength);
-    return at->front ? behind / before : before / behind;
+    return front ? behind / before : before / behind;
 }
 
 /* Returns true if the index of refraction of what fills the place depends on the wavelength. */
@@ -110,15 +110,38 @@ KD_FN bool nested_disperses(const scene_view *scene, uint32_t word) {
            scene->materials[material].dispersion != DISPERSION_NONE;
 }
 
-/* Sets what lies on the two sides of a surface that a ray with this word has hit. */
-KD_FN_NOINLINE void nested_apply(const scene_view *scene, uint32_t word, surface *at) {
-    if (nested_place(&scene->nested, at->material) == scene->nested.count) return;
-    const nested_crossing across = nested_cross(&scene->nested, at->material, at->front, word);
-    const float own = at->ior;
-    at->beyond = across.behind;
-    at->disperses =
+/* What lies on the two sides of a surface. */
+typedef struct nested_sides {
+    bool applies; /* the material has a priority */
+    bool disperses;
+    uint32_t beyond;
+    float ior; /* index beyond the surface relative to that before it, from the front */
+} nested_sides;
+
+/* Returns the sides of a surface that a ray with this word has hit. A surface whose address a
+   called function gets is kept in memory by kernels, so this one takes the members that it reads.
+ */
+KD_FN_NOINLINE nested_sides nested_sides_of(const scene_view *scene, uint32_t material, bool front,
+                                            uint32_t word) {
+    nested_sides sides = {false, false, 0, 1};
+    if (nested_place(&scene->nested, material) == scene->nested.count) return sides;
+    const nested_crossing across = nested_cross(&scene->nested, material, front, word);
+    sides.applies = true;
+    sides.beyond = across.behind;
+    sides.disperses =
         nested_disperses(scene, across.before) || nested_disperses(scene, across.behind);
-    at->ior = nested_surface_index(scene, at, word, 0);
+    sides.ior = nested_surface_index(scene, material, front, word, 0);
+    return sides;
+}
+
+/* Sets what lies on the two sides of a surface that a ray with this word has hit. */
+KD_FN void nested_apply(const scene_view *scene, uint32_t word, surface *at) {
+    const nested_sides sides = nested_sides_of(scene, at->material, at->front, word);
+    if (!sides.applies) return;
+    const float own = at->ior;
+    at->beyond = sides.beyond;
+    at->disperses = sides.disperses;
+    at->ior = sides.ior;
     if (at->kind == MATERIAL_GLASS && at->ior == 1) at->alpha = 0; /* as in surface_dress */
     if (at->kind != MATERIAL_PRINCIPLED) return;
     if (at->ior == 1) at->ior = 1.0001f;

@@ -42,31 +42,32 @@ KD_FN bool shadow_request_clear(shadow_request *request) {
     return false;
 }
 
-/* Sets *request to the light of a sample at a surface, without multiple importance sampling.
-   `medium`: the medium on wo's side. Returns false if it is zero. */
-KD_FN bool path_light_request_at(const surface *at, vec3 wo, uint32_t medium,
+/* Sets *request to the light of a sample at a surface. `mis`: the caller also samples the BSDF, so
+   the weight is that of multiple importance sampling. `medium`: the medium on wo's side. Returns
+   false if it is zero. */
+KD_FN bool path_light_request_at(const surface *at, vec3 wo, uint32_t medium, bool mis,
                                  const light_sample *drawn, shadow_request *request) {
     if (!(drawn->pdf_solid_angle > 0) || vec3_is_zero(drawn->radiance))
         return shadow_request_clear(request);
-    const vec3 f = bsdf_evaluate(at, wo, drawn->direction, BSDF_RADIANCE);
+    bsdf_pair pair;
+    bsdf_pair_make(&pair, at, wo, drawn->direction, BSDF_RADIANCE);
+    const vec3 f = bsdf_pair_evaluate(&pair, at, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return shadow_request_clear(request);
     request->ray = light_shadow_ray(at, drawn);
     request->medium = medium_beyond_surface(at, wo, drawn->direction, medium);
     request->sent = vec3_mul(f, drawn->radiance);
     request->weight = fabsf(vec3_dot(drawn->direction, at->normal)) / drawn->pdf_solid_angle;
+    if (mis && !drawn->delta)
+        request->weight *= mis_power(drawn->pdf_solid_angle, bsdf_pair_pdf(&pair, at));
     return true;
 }
 
-/* Samples a light for a surface. `mis`: the caller also samples the BSDF, so the weight is that of
-   multiple importance sampling. Returns false if the contribution is zero. */
+/* Samples a light for a surface. Returns false if the contribution is zero. */
 KD_FN bool path_sample_light_at(const scene_view *scene, const surface *at, vec3 wo,
                                 uint32_t medium, bool mis, rng_block random,
                                 shadow_request *request) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!path_light_request_at(at, wo, medium, &drawn, request)) return false;
-    if (mis && !drawn.delta)
-        request->weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    return true;
+    return path_light_request_at(at, wo, medium, mis, &drawn, request);
 }
 
 /* As path_light_request_at, at a point in a medium. `phase`: the phase function for the light's
@@ -292,10 +293,10 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     return hit;
 }
 
-/* Computes the surface at a hit, for the path's wavelength. */
+/* Computes the surface at a hit, for the path's wavelength. `kind`: as for surface_of_hit. */
 KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
-                         surface *at) {
-    surface_of_hit(scene, &state->ray, hit, state->instance_id, at);
+                         int32_t kind, surface *at) {
+    surface_of_hit(scene, &state->ray, hit, state->instance_id, kind, at);
     if (scene->nested.count) nested_apply(scene, state->medium, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
@@ -306,9 +307,10 @@ KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit
     }
     at->ior = transmittance_spectral_index(scene, at, state->medium, state->wavelength);
 }
-KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
+KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
+                           int32_t kind) {
     surface at;
-    path_interact(scene, state, hit, key, &at);
+    path_interact(scene, state, hit, key, kind, &at);
     return at;
 }
 
@@ -376,23 +378,24 @@ KD_FN bool path_depth_is_over(const path_options *options, const path_state *sta
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
    or state->in_volume. Sets *at to the surface; its triangle is KD_NONE if there is none, and after
    the first hit it is defined only if the path scatters there. Sets *sent to the contribution of
-   the environment or of the surface's emission. */
+   the environment or of the surface's emission. `kind`: as for surface_of_hit. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
-                            int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
+                            int32_t depth, ray_hit hit, rng_key key, int32_t kind, surface *at,
+                            vec3 *sent) {
     const bool last =
         path_depth_is_over(options, state, depth) || state->scattered >= options->scatterings;
     *sent = vec3_all(0);
     at->triangle = KD_NONE;
     if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            surface_of_hit(scene, &state->ray, hit, state->instance_id, at);
+            surface_of_hit(scene, &state->ray, hit, state->instance_id, SURFACE_ANY, at);
         return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
         *sent = path_clamped(options, state->scattered > 1, path_sky_seen(scene, state, depth));
         return PATH_ENDS;
     }
-    path_interact(scene, state, hit, key, at);
+    path_interact(scene, state, hit, key, kind, at);
     path_regularise(options, state, at);
     *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
@@ -456,7 +459,8 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
         surface at;
         vec3 sent;
         const ray_hit hit = path_advance(scene, extent, options, state, key, result);
-        const path_turn turn = path_arrive(scene, options, state, depth, hit, key, &at, &sent);
+        const path_turn turn =
+            path_arrive(scene, options, state, depth, hit, key, SURFACE_ANY, &at, &sent);
         if (depth == 1 && at.triangle != KD_NONE) result->first = at;
         result->radiance = vec3_add(result->radiance, sent);
         if (path_seeks_light(turn, &at)) {

@@ -23,7 +23,7 @@ typedef enum light_kind {
     LIGHT_ENVIRONMENT = 4
 } light_kind;
 
-typedef struct light {
+typedef struct KD_ALIGNED_16 light {
     int32_t kind;      /* light_kind */
     uint32_t triangle; /* LIGHT_TRIANGLE: its id */
     vec3 position;     /* point, spot; triangle: its centre (light_on_triangle) */

@@ -16,6 +16,8 @@
 #include "shaders/microfacet.h"
 #include "shaders/surface_layers.h"
 
+enum { SURFACE_ANY = -1 }; /* in place of a material_kind: not known */
+
 typedef struct surface {
     vec3 position;
     float error;    /* the true point lies within this distance of `position` on each axis */
@@ -126,9 +128,9 @@ KD_FN void surface_turn(surface *at, vec3 wo) {
         surface_bend_normal(at, vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f, wo);
 }
 
-KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
+KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv, int32_t kind) {
     const material *made = scene->materials + at->material;
-    at->kind = made->kind;
+    at->kind = kind == SURFACE_ANY ? made->kind : kind;
     at->diffuse = surface_texture(scene, made->diffuse_map, uv, made->diffuse);
     at->specular = surface_texture(scene, made->specular_map, uv, made->specular);
     at->transmission = made->transmission;
@@ -226,10 +228,11 @@ KD_FN bool surface_is_clear(const surface *at) {
 }
 
 /* Computes the surface where `ray` hit, in an instance or (KD_NONE) in none; hit.triangle must not
-   be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
-   small fields written last. */
+   be KD_NONE. `kind`: the kind of its material if the caller knows it, so that kernels for one kind
+   lack the code for others, or SURFACE_ANY. Writes to *at instead of returning a copy, because on a
+   CPU copying stalls on the small fields written last. */
 KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
-                          uint32_t instance_id, surface *at) {
+                          uint32_t instance_id, int32_t kind, surface *at) {
     vec3 corners[3];
     surface_corners(scene, hit.triangle, instance_id, corners);
     surface_place(at, hit, corners);
@@ -242,7 +245,7 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
     const vec3 smooth = at->normal;
     at->normal = surface_mapped_normal(scene, at->material, hit, instance_id, uv, at->normal);
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
-    surface_dress(at, scene, uv);
+    surface_dress(at, scene, uv, kind);
     surface_tint(at, scene, hit);
     surface_aim(at, scene, ray->direction);
     const material *made = scene->materials + at->material;
@@ -262,7 +265,7 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
 KD_FN surface surface_at_instance(const scene_view *scene, const ray *ray, ray_hit hit,
                                   uint32_t instance_id) {
     surface at;
-    surface_of_hit(scene, ray, hit, instance_id, &at);
+    surface_of_hit(scene, ray, hit, instance_id, SURFACE_ANY, &at);
     return at;
 }
 

@@ -147,8 +147,9 @@ KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent
    hit. */
 KD_FN float transmittance_spectral_index(const scene_view *scene, const surface *at,
                                          uint32_t medium, float wavelength) {
-    return scene->nested.count ? nested_surface_index(scene, at, medium, wavelength)
-                               : spectrum_index(scene->materials + at->material, wavelength);
+    return scene->nested.count
+               ? nested_surface_index(scene, at->material, at->front, medium, wavelength)
+               : spectrum_index(scene->materials + at->material, wavelength);
 }
 
 /* Returns the medium that a ray from a surface enters; `medium` is the medium on wo's side. */

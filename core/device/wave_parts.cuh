@@ -3,8 +3,8 @@
    Idea: shading has a large code footprint, so warps that execute it independently stall on
          instruction fetch most of the time. Paths are therefore sorted into one list per kind of
          material. A block takes 256 paths of one list and its warps synchronise after each step, so
-         that an instruction fetched by one warp serves all. Kind 0, the most frequent, has a
-         specialised kernel in which the kind is a compile-time constant.
+         that an instruction fetched by one warp serves all. Frequent kinds have specialised kernels
+         in which the kind is a compile-time constant.
    Memory: one word per path and kind.
    Invariants: within 512 paths the lists keep their order, so neighbouring paths stay together. */
 #ifndef KD_CORE_DEVICE_WAVE_PARTS_CUH
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum {
+    SHADE_KERNELS = 3, /* kernels that may share the lists of one wave */
     KIND_BLOCK = 512,
     KIND_WARPS = KIND_BLOCK / 32,
     SHADE_BLOCK = 256,
@@ -21,10 +22,11 @@ enum {
     SHADE_OTHER_EACH = 2    /* 128 registers */
 };
 
-/* Number of paths of each kind in the current wave, and cursors of the chunks to shade next. */
+/* Number of paths in each list of the current wave, and for each kernel that shades lists a cursor
+   of the next chunk. */
 template <uint32_t KINDS> struct kind_counts {
     uint32_t listed[KINDS];
-    uint32_t diffuse_chunk, other_chunk;
+    uint32_t chunk[SHADE_KERNELS];
 };
 
 /* Indices of paths, by the kind of material that the path hit. */

@@ -43,6 +43,12 @@
 #define KD_CONST_DATA static const
 #endif
 
+#ifdef __GNUC__ /* CUDA loads four words of such structs at once */
+#define KD_ALIGNED_16 __attribute__((aligned(16)))
+#else
+#define KD_ALIGNED_16
+#endif
+
 #define KD_NONE 0xffffffffu /* invalid index */
 #define KD_PI 3.14159265358979323846f
 

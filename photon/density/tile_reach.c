@@ -14,7 +14,7 @@
 #include "core/status.h"
 #include "photon/density/tile_probe.h"
 
-enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 16 };
+enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 16, PAIR_GRAIN = 4096 };
 
 typedef struct reaching {
     const scene_view *scene;
@@ -46,51 +46,122 @@ static bool face_shares(const tile_face *face, float size) {
     return face->depth == 0 && face->area < size * size;
 }
 
-/* Assigns to each triangle the pair of probes of the largest triangle with the same key. */
-static kd_status pair_small(reaching *work, float size) {
-    const tile_parts *parts = work->parts;
-    kd_status status = KD_OK;
-    uint64_t *keys = NULL;
-    uint32_t *faces = NULL, count = 0;
-    void *scratch = NULL;
-    KD_TRY_GOTO(KD_RESERVE(keys, parts->face_count));
-    KD_TRY_GOTO(KD_RESERVE(faces, parts->face_count));
-    KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(parts->face_count), 1));
-    for (uint32_t i = 0; i < parts->face_count; ++i) {
-        if (!face_shares(&parts->faces[i], size)) continue;
-        keys[count] = key_of(&parts->faces[i], size);
-        faces[count++] = i;
+/* Lists made by all threads: `places` has a number for each face or item, and after a scan the sum
+   of the numbers before it. */
+typedef struct pairing {
+    const tile_parts *parts;
+    tile_probes *probes;
+    float size;
+    uint64_t *keys;
+    uint32_t *faces, *places;
+    uint32_t count;
+} pairing;
+
+static void mark_small(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    for (int64_t i = begin; i < end; ++i)
+        in->places[i] = face_shares(&in->parts->faces[i], in->size);
+}
+
+static void list_small(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        if (!face_shares(&in->parts->faces[i], in->size)) continue;
+        in->keys[in->places[i]] = key_of(&in->parts->faces[i], in->size);
+        in->faces[in->places[i]] = (uint32_t)i;
     }
-    radix_sort_pairs(keys, faces, count, 0, 64, scratch);
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t face = faces[i];
-        if (i == 0 || keys[i] != keys[i - 1]) {
-            work->probes.pairs[work->probes.pair_count].face = face;
-            work->probes.pairs[work->probes.pair_count++].part = 0;
+}
+
+static bool key_is_first(const pairing *in, int64_t i) {
+    return i == 0 || in->keys[i] != in->keys[i - 1];
+}
+
+static void mark_keys(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    for (int64_t i = begin; i < end; ++i) in->places[i] = key_is_first(in, i);
+}
+
+/* Finds the largest of the triangles with the same key. */
+static void pair_keys(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    const tile_face *faces = in->parts->faces;
+    for (int64_t i = begin; i < end; ++i) {
+        if (!key_is_first(in, i)) continue;
+        probe_pair *pair = &in->probes->pairs[in->places[i]];
+        pair->face = in->faces[i];
+        pair->part = 0;
+        for (int64_t k = i; k < in->count && in->keys[k] == in->keys[i]; ++k) {
+            if (faces[in->faces[k]].area > faces[pair->face].area) pair->face = in->faces[k];
+            in->probes->pair_of[faces[in->faces[k]].first] = in->places[i];
         }
-        probe_pair *pair = &work->probes.pairs[work->probes.pair_count - 1];
-        if (parts->faces[face].area > parts->faces[pair->face].area) pair->face = face;
-        work->probes.pair_of[parts->faces[face].first] = work->probes.pair_count - 1;
     }
+}
+
+/* Assigns to each small triangle the pair of probes of the largest one with the same key. */
+static kd_status pair_small(pairing *in) {
+    const uint32_t face_count = in->parts->face_count;
+    kd_status status = KD_OK;
+    void *scratch = NULL;
+    parallel_for(face_count, PAIR_GRAIN, mark_small, in);
+    in->count = (uint32_t)scan_exclusive_u32(in->places, in->places, face_count);
+    KD_TRY_GOTO(KD_RESERVE(in->keys, in->count));
+    KD_TRY_GOTO(KD_RESERVE(in->faces, in->count));
+    KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(in->count), 1));
+    parallel_for(face_count, PAIR_GRAIN, list_small, in);
+    radix_sort_pairs(in->keys, in->faces, in->count, 0, 64, scratch);
+    parallel_for(in->count, PAIR_GRAIN, mark_keys, in);
+    in->probes->pair_count = (uint32_t)scan_exclusive_u32(in->places, in->places, in->count);
+    parallel_for(in->count, PAIR_GRAIN, pair_keys, in);
 done:
-    memory_free(keys);
-    memory_free(faces);
+    memory_free(in->keys);
+    memory_free(in->faces);
     memory_free(scratch);
     return status;
 }
 
-static void pair_parts(reaching *work, float size) {
-    const tile_parts *parts = work->parts;
-    tile_probes *probes = &work->probes;
-    for (uint32_t i = 0; i < parts->face_count; ++i) {
-        const tile_face *face = &parts->faces[i];
-        probes->face_of[face->triangle] = i;
-        for (uint32_t p = 0; p < 1u << 2 * face->depth && !face_shares(face, size); ++p) {
-            probes->pair_of[face->first + p] = probes->pair_count;
-            probes->pairs[probes->pair_count].face = i;
-            probes->pairs[probes->pair_count++].part = p;
+static uint32_t parts_alone(const pairing *in, const tile_face *face) {
+    return face_shares(face, in->size) ? 0 : 1u << 2 * face->depth;
+}
+
+static void mark_parts(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    for (int64_t i = begin; i < end; ++i) in->places[i] = parts_alone(in, &in->parts->faces[i]);
+}
+
+static void pair_parts(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pairing *in = (const pairing *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &in->parts->faces[i];
+        const uint32_t count = parts_alone(in, face), pair = in->probes->pair_count + in->places[i];
+        in->probes->face_of[face->triangle] = (uint32_t)i;
+        for (uint32_t p = 0; p < count; ++p) {
+            in->probes->pair_of[face->first + p] = pair + p;
+            in->probes->pairs[pair + p].face = (uint32_t)i;
+            in->probes->pairs[pair + p].part = p;
         }
     }
+}
+
+/* Chooses the probes: those of groups of small triangles, then those of all other parts. */
+static kd_status pair_all(reaching *work, float size) {
+    const uint32_t face_count = work->parts->face_count;
+    pairing in = {work->parts, &work->probes, size, NULL, NULL, NULL, 0};
+    KD_TRY(KD_RESERVE(in.places, face_count));
+    const kd_status status = pair_small(&in);
+    if (status == KD_OK) {
+        parallel_for(face_count, PAIR_GRAIN, mark_parts, &in);
+        const uint64_t parts = scan_exclusive_u32(in.places, in.places, face_count);
+        parallel_for(face_count, PAIR_GRAIN, pair_parts, &in);
+        work->probes.pair_count += (uint32_t)parts;
+    }
+    memory_free(in.places);
+    return status;
 }
 
 /* --- rays of probes --------------------------------------------------------------------------- */
@@ -174,14 +245,20 @@ static void pass_light_on(tile_probes *probes) {
     }
 }
 
-static void weigh_parts(const reaching *work) {
+/* Takes the results of the probes over to the parts. */
+static void weigh_parts(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const reaching *work = (const reaching *)context;
     const tile_probes *probes = &work->probes;
-    for (uint32_t p = 0; p < work->parts->count; ++p)
+    for (int64_t p = begin; p < end; ++p) {
+        const uint32_t first = 2 * probes->pair_of[p];
         for (uint32_t side = 0; side < 2; ++side) {
-            const uint32_t probe = 2 * probes->pair_of[p] + side;
             float *weight = &work->parts->weights[p][side];
-            *weight *= probes->now[probe] < PROBE_DARK ? -1 : probes->model[probe];
+            *weight *= probes->now[first + side] < PROBE_DARK ? -1 : probes->model[first + side];
         }
+        const uint8_t *sides = probes->divided + first;
+        work->parts->divided[p] = (uint8_t)(sides[0] | sides[1] << 1);
+    }
 }
 
 static void divide_all(void *context, int64_t begin, int64_t end, int thread) {
@@ -189,14 +266,6 @@ static void divide_all(void *context, int64_t begin, int64_t end, int thread) {
     const reaching *work = (const reaching *)context;
     for (int64_t i = begin; i < end && !job_cancelled(work->job); ++i)
         work->probes.divided[i] = probe_divided(work->scene, &work->probes, (uint32_t)i);
-}
-
-static void take_divided(const reaching *work) {
-    const tile_probes *probes = &work->probes;
-    for (uint32_t p = 0; p < work->parts->count; ++p) {
-        const uint8_t *sides = probes->divided + 2 * (size_t)probes->pair_of[p];
-        work->parts->divided[p] = (uint8_t)(sides[0] | sides[1] << 1);
-    }
 }
 
 static kd_status follow_on_cpu(reaching *work) {
@@ -267,11 +336,9 @@ kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const sce
     work.probes.faces = parts->faces;
     work.probes.radius = radius;
     KD_TRY_GOTO(reserve(&work));
-    KD_TRY_GOTO(pair_small(&work, size));
-    pair_parts(&work, size);
+    KD_TRY_GOTO(pair_all(&work, size));
     KD_TRY_GOTO(follow(&work, view));
-    weigh_parts(&work);
-    take_divided(&work);
+    parallel_for(parts->count, PAIR_GRAIN, weigh_parts, &work);
 done:
     tile_probes_close(&work.probes);
     return status;

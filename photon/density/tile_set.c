@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
 #include "photon/density/tile_parts.h"
 #include "photon/density/tile_probe.h"
 #include "shaders/bsdf.h"
@@ -64,20 +65,6 @@ static uint64_t places_hash(const mesh_view *mesh, uint32_t triangle) {
     return hash;
 }
 
-/* Adds a triangle to the hash table; returns false if it is a copy of one already there. */
-static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint64_t hash, uint32_t *table,
-                          uint64_t mask) {
-    uint64_t slot = hash & mask;
-    if (table[slot] != KD_NONE) {
-        vec3 places[3];
-        sorted_places(mesh, triangle, places);
-        for (; table[slot] != KD_NONE; slot = (slot + 1) & mask)
-            if (same_places(mesh, table[slot], places)) return false;
-    }
-    table[slot] = triangle;
-    return true;
-}
-
 /* Returns true if photons can be stored somewhere on the triangle. */
 static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
     const uint32_t index = scene->mesh.triangle_materials[triangle];
@@ -86,55 +73,117 @@ static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
            material_holds_photons(made, scene->layers ? &scene->layers[index] : NULL);
 }
 
+/* Search for the triangles that have tiles. */
 typedef struct face_search {
     const scene_view *scene;
-    tile_face *faces;     /* one per triangle; area 0: the triangle has no tile */
-    uint64_t *hashes;     /* hashes of the triangles' corners */
-    bool *stores_photons; /* stores photons */
+    uint64_t *hashes; /* of the triangles' corners */
+    uint32_t *table;  /* hash table: of equal triangles, the one with the smallest index */
+    uint64_t mask;
+    uint32_t *slots;  /* per triangle: its place in the table; KD_NONE: it has no area */
+    uint32_t *places; /* per triangle: 1 if it has tiles, else 0; later the number before it */
+    tile_face *faces;
+    uint32_t face_count, copies;
 } face_search;
 
-static void visit_triangles(void *context, int64_t begin, int64_t end, int thread) {
+static bool face_of(const mesh_view *mesh, uint32_t triangle, tile_face *face) {
+    memset(face, 0, sizeof *face);
+    face->triangle = triangle;
+    tile_face_corners(mesh, triangle, face->corner);
+    face->normal = triangle_unit_normal(face->corner[0], face->corner[1], face->corner[2]);
+    face->area = triangle_area(face->corner);
+    return face->area > 0 && face->area <= FLT_MAX && !vec3_is_zero(face->normal);
+}
+
+static void hash_triangles(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const face_search *in = (const face_search *)context;
-    const mesh_view *mesh = &in->scene->mesh;
+    tile_face face;
     for (uint32_t t = (uint32_t)begin; t < (uint32_t)end; ++t) {
-        tile_face *face = &in->faces[t];
-        memset(face, 0, sizeof *face);
-        face->triangle = t;
-        tile_face_corners(mesh, t, face->corner);
-        face->normal = triangle_unit_normal(face->corner[0], face->corner[1], face->corner[2]);
-        face->area = triangle_area(face->corner);
-        if (!(face->area <= FLT_MAX) || vec3_is_zero(face->normal)) face->area = 0;
-        in->hashes[t] = face->area > 0 ? places_hash(mesh, t) : 0;
-        in->stores_photons[t] = keeps_photons(in->scene, t);
+        in->slots[t] = KD_NONE;
+        if (!face_of(&in->scene->mesh, t, &face)) continue;
+        in->hashes[t] = places_hash(&in->scene->mesh, t);
+        in->slots[t] = (uint32_t)(in->hashes[t] & in->mask);
+    }
+}
+
+/* Adds a triangle to the hash table, in place of equal ones with larger indices. */
+static uint32_t note_triangle(const face_search *in, uint32_t triangle) {
+    vec3 places[3];
+    sorted_places(&in->scene->mesh, triangle, places);
+    for (uint64_t slot = in->hashes[triangle] & in->mask;; slot = (slot + 1) & in->mask) {
+        uint32_t *at = &in->table[slot], there = KD_NONE;
+        if (__atomic_compare_exchange_n(at, &there, triangle, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return (uint32_t)slot;
+        if (in->hashes[there] != in->hashes[triangle] ||
+            !same_places(&in->scene->mesh, there, places))
+            continue;
+        while (triangle < there &&
+               !__atomic_compare_exchange_n(at, &there, triangle, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
+        }
+        return (uint32_t)slot;
+    }
+}
+
+static void note_triangles(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const face_search *in = (const face_search *)context;
+    for (uint32_t t = (uint32_t)begin; t < (uint32_t)end; ++t)
+        if (in->slots[t] != KD_NONE) in->slots[t] = note_triangle(in, t);
+}
+
+static void choose_triangles(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    face_search *in = (face_search *)context;
+    uint32_t copies = 0;
+    for (uint32_t t = (uint32_t)begin; t < (uint32_t)end; ++t) {
+        const bool has_area = in->slots[t] != KD_NONE;
+        const bool is_first = has_area && in->table[in->slots[t]] == t;
+        copies += has_area && !is_first;
+        in->places[t] = is_first && keeps_photons(in->scene, t);
+    }
+    __atomic_fetch_add(&in->copies, copies, __ATOMIC_RELAXED);
+}
+
+static void take_faces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const face_search *in = (const face_search *)context;
+    const uint32_t count = in->scene->mesh.triangle_count;
+    for (uint32_t t = (uint32_t)begin; t < (uint32_t)end; ++t) {
+        const uint32_t next = t + 1 < count ? in->places[t + 1] : in->face_count;
+        if (next != in->places[t]) (void)face_of(&in->scene->mesh, t, &in->faces[in->places[t]]);
     }
 }
 
 static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view *scene) {
     const uint32_t count = scene->mesh.triangle_count;
     kd_status status = KD_OK;
-    face_search search = {scene, NULL, NULL, NULL};
-    uint32_t *table = NULL;
+    face_search search;
     uint64_t size = 16;
     while (size < 2 * (uint64_t)count) size *= 2;
-    KD_TRY_GOTO(KD_RESERVE(out->faces, count));
+    memset(&search, 0, sizeof search);
+    search.scene = scene;
+    search.mask = size - 1;
     KD_TRY_GOTO(KD_RESERVE(search.hashes, count));
-    KD_TRY_GOTO(KD_RESERVE(search.stores_photons, count));
-    KD_TRY_GOTO(KD_RESERVE(table, size));
+    KD_TRY_GOTO(KD_RESERVE(search.slots, count));
+    KD_TRY_GOTO(KD_RESERVE(search.places, count));
+    KD_TRY_GOTO(KD_RESERVE(search.table, size));
+    memset(search.table, 0xff, size * sizeof *search.table);
+    parallel_for(count, FACE_GRAIN, hash_triangles, &search);
+    parallel_for(count, FACE_GRAIN, note_triangles, &search);
+    parallel_for(count, FACE_GRAIN, choose_triangles, &search);
+    search.face_count = (uint32_t)scan_exclusive_u32(search.places, search.places, count);
+    KD_TRY_GOTO(KD_RESERVE(out->faces, search.face_count));
     search.faces = out->faces;
-    parallel_for(count, FACE_GRAIN, visit_triangles, &search);
-    memset(table, 0xff, size * sizeof *table);
-    for (uint32_t t = 0; t < count; ++t) {
-        if (!(out->faces[t].area > 0)) continue;
-        if (!note_triangle(&scene->mesh, t, search.hashes[t], table, size - 1))
-            ++*copies;
-        else if (search.stores_photons[t])
-            out->faces[out->face_count++] = out->faces[t];
-    }
+    parallel_for(count, FACE_GRAIN, take_faces, &search);
+    out->face_count = search.face_count;
+    *copies += search.copies;
 done:
     memory_free(search.hashes);
-    memory_free(search.stores_photons);
-    memory_free(table);
+    memory_free(search.slots);
+    memory_free(search.places);
+    memory_free(search.table);
     return status;
 }
 
@@ -147,28 +196,57 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
     for (int k = 0; k < 3; ++k)
         side2 =
             float_max(side2, vec3_length2(vec3_sub(face->corner[(k + 1) % 3], face->corner[k])));
+    const float side = sqrtf(side2), square = sqrtf(2 * face->area);
     uint32_t depth = 0;
-    while (depth < TILE_DEPTH_MAX &&
-           (ldexpf(sqrtf(side2), -(int)depth) > longest ||
-            (part > 0 && ldexpf(sqrtf(2 * face->area), -(int)depth) > 1.5f * part)))
+    while (depth < TILE_DEPTH_MAX && (ldexpf(side, -(int)depth) > longest ||
+                                      (part > 0 && ldexpf(square, -(int)depth) > 1.5f * part)))
         ++depth;
     return depth;
 }
 
-/* Chooses the size of parts: as requested, or coarser if that would make too many. */
-static float plan_parts(tile_parts *parts, float radius) {
-    for (float coarser = 1;; coarser *= 1.5f) {
-        uint64_t count = 0;
-        for (uint32_t i = 0; i < parts->face_count; ++i) {
-            tile_face *face = &parts->faces[i];
-            face->depth = (uint8_t)face_depth(face, coarser * PART * radius, coarser * 2 * radius);
-            face->first = (uint32_t)count;
-            count += 1u << 2 * face->depth;
-            if (count > KD_NONE) break;
-        }
-        parts->count = (uint32_t)count;
-        if (count <= (uint64_t)PARTS_TARGET + parts->face_count) return coarser * PART * radius;
+typedef struct part_plan {
+    tile_parts *parts;
+    float part, longest;
+    uint64_t count;   /* number of parts */
+    uint32_t *firsts; /* per face: its parts, then its first part */
+} part_plan;
+
+static void divide_faces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    part_plan *plan = (part_plan *)context;
+    uint64_t count = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        tile_face *face = &plan->parts->faces[i];
+        face->depth = (uint8_t)face_depth(face, plan->part, plan->longest);
+        plan->firsts[i] = 1u << 2 * face->depth;
+        count += plan->firsts[i];
     }
+    __atomic_fetch_add(&plan->count, count, __ATOMIC_RELAXED);
+}
+
+static void number_parts(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const part_plan *plan = (const part_plan *)context;
+    for (int64_t i = begin; i < end; ++i) plan->parts->faces[i].first = plan->firsts[i];
+}
+
+/* Chooses the size of parts: as requested, or coarser if that would make too many. */
+static kd_status plan_parts(tile_parts *parts, float radius, float *size) {
+    part_plan plan = {parts, 0, 0, 0, NULL};
+    KD_TRY(KD_RESERVE(plan.firsts, parts->face_count));
+    for (float coarser = 1;; coarser *= 1.5f) {
+        plan.count = 0;
+        plan.part = coarser * PART * radius;
+        plan.longest = coarser * 2 * radius;
+        parallel_for(parts->face_count, FACE_GRAIN, divide_faces, &plan);
+        if (plan.count <= (uint64_t)PARTS_TARGET + parts->face_count) break;
+    }
+    (void)scan_exclusive_u32(plan.firsts, plan.firsts, parts->face_count);
+    parallel_for(parts->face_count, FACE_GRAIN, number_parts, &plan);
+    memory_free(plan.firsts);
+    parts->count = (uint32_t)plan.count;
+    *size = plan.part;
+    return KD_OK;
 }
 
 static bool opacity_is_constant(const material *made) {
@@ -272,22 +350,37 @@ static void make_tiles_of(tile_making *work, const tile_face *face, const vec3 c
     }
 }
 
-static void make_tiles(tile_making *work) {
-    work->count = 0;
-    for (uint32_t i = 0; i < work->parts->face_count; ++i) {
-        const tile_face *face = &work->parts->faces[i];
-        make_tiles_of(work, face, face->corner, face->first, face->depth);
+/* Makes the tiles of faces, behind those of the faces before; or only counts them. */
+typedef struct face_tiling {
+    tile_making making;
+    uint32_t *firsts; /* per face: its tiles, then its first tile */
+} face_tiling;
+
+static void tile_faces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const face_tiling *tiling = (const face_tiling *)context;
+    tile_making work = tiling->making;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &work.parts->faces[i];
+        work.count = work.tiles ? tiling->firsts[i] : 0;
+        make_tiles_of(&work, face, face->corner, face->first, face->depth);
+        if (!work.tiles) tiling->firsts[i] = work.count;
     }
 }
 
 static kd_status tiles_of_parts(tile_set *out, const scene_view *scene, const tile_parts *parts,
                                 float radius) {
-    tile_making work = {scene, parts, NULL, 0, LONGEST * radius};
-    make_tiles(&work);
-    KD_TRY(KD_RESERVE(out->tiles, work.count));
-    work.tiles = out->tiles;
-    make_tiles(&work);
-    out->count = work.count;
+    face_tiling tiling = {{scene, parts, NULL, 0, LONGEST * radius}, NULL};
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE(tiling.firsts, parts->face_count));
+    parallel_for(parts->face_count, FACE_GRAIN, tile_faces, &tiling);
+    out->count = (uint32_t)scan_exclusive_u32(tiling.firsts, tiling.firsts, parts->face_count);
+    KD_TRY_GOTO(KD_RESERVE(out->tiles, out->count));
+    tiling.making.tiles = out->tiles;
+    parallel_for(parts->face_count, FACE_GRAIN, tile_faces, &tiling);
+done:
+    memory_free(tiling.firsts);
+    if (status != KD_OK) return status;
     return tile_boxes_open(&out->boxes, &out->box_count, out->tiles, out->count, radius);
 }
 
@@ -307,7 +400,8 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     tile_parts parts;
     memset(&parts, 0, sizeof parts);
     KD_TRY_GOTO(find_faces(&parts, &out->copies, scene));
-    const float size = plan_parts(&parts, radius);
+    float size = 0;
+    KD_TRY_GOTO(plan_parts(&parts, radius, &size));
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);

@@ -21,7 +21,7 @@ enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
    test visits at most PLANE_TESTS boxes and tiles. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
-enum { PLANE_MIN = 8, PLANE_TESTS = 2048, PLANE_GRAIN = 4 };
+enum { PLANE_MIN = 8, PLANE_TESTS = 2048, PLANE_GRAIN = 4, PATCH_GRAIN = 4096 };
 
 typedef struct wide_search {
     const tile_parts *parts;
@@ -121,6 +121,7 @@ static void list_faces(group_list *list) {
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
         part_group whole;
+        if (face->depth < GROUP_DEPTH) continue;
         memcpy(whole.corner, face->corner, sizeof whole.corner);
         whole.first = face->first;
         whole.depth = face->depth;
@@ -286,6 +287,20 @@ static uint32_t patch_of(const tile_face *face, const uint8_t *wide) {
     return face->first << TILE_PATCH_SHIFT | divided | face->depth;
 }
 
+typedef struct patch_work {
+    tile_set *tiles;
+    const tile_parts *parts;
+} patch_work;
+
+static void note_patches(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const patch_work *work = (const patch_work *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &work->parts->faces[i];
+        work->tiles->patches[face->triangle] = patch_of(face, work->tiles->wide);
+    }
+}
+
 kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
     const uint32_t triangles = tiles->scene->mesh.triangle_count;
     if (parts->count >> (32 - TILE_PATCH_SHIFT))
@@ -299,8 +314,8 @@ kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
     search.tiles.patches = NULL;
     KD_TRY(search_faces(&search));
     KD_TRY(search_planes(tiles, parts, tiles->patches, &search.tiles));
-    for (uint32_t i = 0; i < parts->face_count; ++i)
-        tiles->patches[parts->faces[i].triangle] = patch_of(&parts->faces[i], tiles->wide);
+    patch_work work = {tiles, parts};
+    parallel_for(parts->face_count, PATCH_GRAIN, note_patches, &work);
     tiles->wide_count = parts->count;
     return KD_OK;
 }

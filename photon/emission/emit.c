@@ -84,7 +84,8 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     *on = photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
                         &in_volume, ledger);
     if (*on) return KD_OK;
-    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
+    const photon_turn turn =
+        photon_path_arrive(scene, state, hit, in_volume, SURFACE_ANY, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
     if (photon_path_lands(scene, filter, turn, &at, state, &landing)) {
         KD_TRY(piece_put(piece, &landing));

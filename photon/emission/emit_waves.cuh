@@ -278,6 +278,7 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
               shaded_photon &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
+    if (!media && (scene.medium_count || scene.nested.count)) __builtin_unreachable();
     if (i == KD_NONE) return;
     s.on = load_photon(store, i, batch, emission);
     if (s.on.path == KD_NONE) return;
@@ -295,8 +296,9 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
         s.turn = PHOTON_PASSES;
         return;
     }
-    s.turn = photon_path_arrive(&scene, &state, hit, media && in_volume, &s.at, &s.ledger);
-    if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* always true here; helps the optimiser */
+    s.turn = photon_path_arrive(&scene, &state, hit, media && in_volume,
+                                diffuse ? (int32_t)MATERIAL_DIFFUSE : (int32_t)SURFACE_ANY, &s.at,
+                                &s.ledger);
 }
 
 /* Stores photons. */
@@ -327,7 +329,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     uint32_t begin_kind, uint32_t end_kind) {
     emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
     const photon_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
     const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, from, i); };
     const auto shade = [&](uint32_t i) {
         shaded_photon s;

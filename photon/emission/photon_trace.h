@@ -131,10 +131,12 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     return ++*layers < PHOTON_LAYERS;
 }
 
-/* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
+/* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. `kind`:
+   as for surface_of_hit. */
 KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit,
-                           rng_key key, uint32_t step, photon_ledger *ledger, surface *at) {
-    surface_of_hit(scene, &flying->ray, hit, KD_NONE, at);
+                           rng_key key, uint32_t step, int32_t kind, photon_ledger *ledger,
+                           surface *at) {
+    surface_of_hit(scene, &flying->ray, hit, KD_NONE, kind, at);
     if (scene->nested.count) nested_apply(scene, flying->medium, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
@@ -234,16 +236,17 @@ KD_FN bool photon_path_is_over(const photon_filter *filter, const photon_path *s
 }
 
 /* Handles the end of a ray at `hit`, which may be none, or at a scattering point in a medium before
-   it. Sets *at if the photon is at a surface. */
+   it. Sets *at if the photon is at a surface. `kind`: as for surface_of_hit. */
 KD_FN photon_turn photon_path_arrive(const scene_view *scene, photon_path *state, ray_hit hit,
-                                     bool in_volume, surface *at, photon_ledger *ledger) {
+                                     bool in_volume, int32_t kind, surface *at,
+                                     photon_ledger *ledger) {
     state->layers = 0;
     if (in_volume) return PHOTON_SCATTERS_IN_VOLUME;
     if (hit.triangle == KD_NONE) {
         ledger->escaped += photon_watts(state->flying.power);
         return PHOTON_ENDS;
     }
-    photon_interact(scene, &state->flying, hit, state->key, state->step, ledger, at);
+    photon_interact(scene, &state->flying, hit, state->key, state->step, kind, ledger, at);
     return PHOTON_SCATTERS;
 }
 
@@ -336,7 +339,8 @@ KD_FN bool photon_path_next(const scene_view *scene, const photon_filter *filter
     if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
                       &in_volume, ledger))
         return true;
-    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
+    const photon_turn turn =
+        photon_path_arrive(scene, state, hit, in_volume, SURFACE_ANY, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
     if (photon_path_lands(scene, filter, turn, &at, state, slot)) *stored = true;
     return photon_path_go_on(scene, filter, turn, &at, state, ledger);

@@ -109,7 +109,8 @@ static bool follow(const traced_paths *paths, photon_path *state, traced_path *o
         add(out, flying, TRACED_CUTOUT, ray_at(&flying->ray, flying->ray.tmin), state->bounce);
         return true;
     }
-    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, &discarded);
+    const photon_turn turn =
+        photon_path_arrive(scene, state, hit, in_volume, SURFACE_ANY, &at, &discarded);
     if (turn == PHOTON_ENDS) {
         escape(out, scene, state);
         return false;

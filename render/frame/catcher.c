@@ -42,7 +42,7 @@ bool catcher_take(const pixel_view *view, bool cutouts, int32_t x, int32_t y, ui
     if (hit.triangle == KD_NONE ||
         !(scene->materials[scene->mesh.triangle_materials[hit.triangle]].flags & MATERIAL_CATCHER))
         return false;
-    const surface at = path_surface(scene, &state, hit, key);
+    const surface at = path_surface(scene, &state, hit, key, SURFACE_ANY);
     uint32_t rays = 0;
     sample->radiance = vec3_all(0);
     sample->alpha = shadow_of(scene, &state, &at, cutouts, key, &rays);

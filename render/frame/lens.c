@@ -17,7 +17,7 @@ static pixel_sample see(const pixel_view *view, bool cutouts, int32_t x, int32_t
     at.triangle = KD_NONE;
     path_state state = path_begin_in(scene, SCENE_INSTANCED, ray, &result.rays);
     const ray_hit hit = path_advance(scene, SCENE_INSTANCED, &options, &state, key, &result);
-    if (hit.triangle != KD_NONE) path_interact(scene, &state, hit, key, &at);
+    if (hit.triangle != KD_NONE) path_interact(scene, &state, hit, key, SURFACE_ANY, &at);
     if (!state.in_volume)
         seen = hit.triangle == KD_NONE ? path_sky_seen(scene, &state, 1)
                                        : path_emission(scene, &state, &at);

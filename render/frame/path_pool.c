@@ -140,8 +140,8 @@ static bool shade_path(path_pool *p, uint32_t number) {
     ++to->rays;
     ++path->state.step;
     if (path_passes(scene, p->options, &path->state, path->key, &hit)) return true;
-    const path_turn turn =
-        path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
+    const path_turn turn = path_arrive(scene, p->options, &path->state, path->depth, hit, path->key,
+                                       SURFACE_ANY, &at, &sent);
     if (path->depth == 1) take_first(p, to, &path->state.ray, &at);
     add_radiance(p, path->sample, light_groups_light_found(scene, hit.triangle), sent);
     if (path_seeks_light(turn, &at)) sample_light(p, path, turn, &at, p->light[number], to);

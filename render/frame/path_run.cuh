@@ -117,6 +117,7 @@ struct wave_run {
     path_waves work;
     bool general;
     uint32_t wave;
+    uint32_t kernels; /* of path tracing: a bit for each shade_kernel that has surfaces to shade */
 };
 
 static inline void lay_out_store(path_store *store, cuda_arena *arena, uint64_t paths) {

@@ -184,7 +184,7 @@ __device__ __forceinline__ void fetch_path_ahead(const path_store &store, uint32
 }
 
 /* --- shading ----------------------------------------------------------------------------------
-   Idea: two kernels with some 200 KB of code. The warps of a block synchronise after each of three
+   Idea: three kernels with 100 to 200 KB of code. The warps of a block synchronise after each of three
          steps (arrive, sample a light, continue), and paths are listed by the kind of material that
          they hit (core/device/wave_parts.cuh), so that warps execute the same code.
    Work: about a third of the rendering time.
@@ -192,13 +192,29 @@ __device__ __forceinline__ void fetch_path_ahead(const path_store &store, uint32
                (shaders/path.h): in each wavefront the sky or emission here, then the contribution
                of the shadow ray (path_waves.cu). A path has one slot, and one thread per kernel. */
 
+/* Kernels that shade surfaces: of one kind of material each, or of all others. */
+enum shade_kernel { SHADE_DIFFUSE, SHADE_PLASTIC, SHADE_OTHERS };
+
+/* List of a material kind. The first two have their own kernels. */
+__host__ __device__ __forceinline__ uint32_t list_of_kind(int32_t kind) {
+    static_assert(MATERIAL_DIFFUSE == 0 && MATERIAL_PLASTIC == 4, "order of the lists");
+    return kind == MATERIAL_PLASTIC                             ? 1
+           : kind > MATERIAL_DIFFUSE && kind < MATERIAL_PLASTIC ? (uint32_t)kind + 1
+                                                                : (uint32_t)kind;
+}
+
+static inline shade_kernel shade_kernel_of(uint32_t list) {
+    return list < SHADE_OTHERS ? (shade_kernel)list : SHADE_OTHERS;
+}
+
 /* Data flow: reads hits; writes lists by kind. */
 static __global__
 __launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view scene,
                                              const __grid_constant__ path_waves w, uint32_t wave) {
     wave_record *now = wave_at(w, wave);
-    list_by_kind(w.kinds, now->rays, &now->kinds,
-                 [&](uint32_t i) { return surface_kind_of(&scene, __float_as_uint(w.hits[i].w)); });
+    list_by_kind(w.kinds, now->rays, &now->kinds, [&](uint32_t i) {
+        return list_of_kind(surface_kind_of(&scene, __float_as_uint(w.hits[i].w)));
+    });
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -214,11 +230,23 @@ __device__ __forceinline__ void store_first(const scene_view &scene, const path_
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
 }
 
+/* Blocks per multiprocessor: 4 (64 registers) are faster if little is spilled. */
+constexpr int shade_blocks(bool general, shade_kernel kernel) {
+    if (kernel == SHADE_OTHERS || (general && kernel == SHADE_PLASTIC)) return SHADE_OTHER_EACH;
+    return general ? SHADE_DIFFUSE_EACH : 4;
+}
+
+__device__ __forceinline__ constexpr int32_t kind_of_kernel(shade_kernel kernel) {
+    return kernel == SHADE_DIFFUSE   ? (int32_t)MATERIAL_DIFFUSE
+           : kernel == SHADE_PLASTIC ? (int32_t)MATERIAL_PLASTIC
+                                     : (int32_t)SURFACE_ANY;
+}
+
 /* Asserts the kind of a listed surface, before each use: the compiler does not retain it across
    barriers, atomics and calls, so the kernel for diffuse surfaces would contain the code for all
    others, too. */
-template <bool diffuse> __device__ __forceinline__ void as_listed(surface &at) {
-    if (diffuse) at.kind = MATERIAL_DIFFUSE;
+template <shade_kernel kernel> __device__ __forceinline__ void as_listed(surface &at) {
+    if (kernel != SHADE_OTHERS) at.kind = kind_of_kernel(kernel);
 }
 
 /* A path during the steps of a wavefront. */
@@ -229,7 +257,7 @@ struct shaded_path {
     path_turn turn;
 };
 
-template <bool general, bool diffuse>
+template <bool general, shade_kernel kernel>
 __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path_waves &w,
                                              const path_store &store, uint32_t i,
                                              shaded_path &path) {
@@ -249,10 +277,10 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     }
     vec3 sent;
     const path_turn turn = path_arrive(&scene, &w.options, &state, (int32_t)path.path.depth, hit,
-                                       path.key, &path.at, &sent);
+                                       path.key, kind_of_kernel(kernel), &path.at, &sent);
     /* the last condition only helps the optimiser */
     path.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
-    as_listed<diffuse>(path.at);
+    as_listed<kernel>(path.at);
     if (path.path.depth == 1) store_first(scene, w, path.path.slot, &state.ray, &path.at);
     add_radiance(w, path.path.slot, sent);
 }
@@ -285,12 +313,12 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
 
 /* Samples a light and records its shadow ray. The contribution of an occluded light is added at
    once, since it is NaN, not 0, if a factor is not finite. */
-template <bool general, bool diffuse>
+template <bool general, shade_kernel kernel>
 __device__ __forceinline__ void shade_sample_light(const scene_view &scene, const path_waves &w,
                                                    uint32_t *shadows, shaded_path &path) {
     if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME)) return;
     const path_turn turn = general ? path.turn : PATH_SCATTERS;
-    as_listed<diffuse>(path.at);
+    as_listed<kernel>(path.at);
     if (!path_seeks_light(turn, &path.at)) return;
     shadow_request request;
     const bool has_light =
@@ -303,42 +331,41 @@ __device__ __forceinline__ void shade_sample_light(const scene_view &scene, cons
 }
 
 /* Returns true if the path has another ray. */
-template <bool general, bool diffuse>
+template <bool general, shade_kernel kernel>
 __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &path) {
     if (general && path.turn == PATH_PASSES) return true;
     if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME))
         return false;
     const path_turn turn = general ? path.turn : PATH_SCATTERS;
     const int32_t depth = (int32_t)path.path.depth++;
-    as_listed<diffuse>(path.at);
+    as_listed<kernel>(path.at);
     return path_go_on(&scene, &path.path.state, turn, &path.at, depth, path.key);
 }
 
 /* Data flow: reads the paths of the lists and their hits; writes radiance, first surfaces, shadow
               rays, and, contiguously, the paths of the next wavefront. */
-template <bool general, bool diffuse>
-__global__
-__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void wave_shade(
+template <bool general, shade_kernel kernel>
+__global__ __launch_bounds__(SHADE_BLOCK, shade_blocks(general, kernel)) void wave_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + kernel;
     const auto fetch = [&](uint32_t i) {
         fetch_path_ahead(from, i);
         fetch_ahead(w.hits + i);
     };
     const auto shade = [&](uint32_t i) {
         shaded_path path;
-        shade_arrive<general, diffuse>(scene, w, from, i, path);
+        shade_arrive<general, kernel>(scene, w, from, i, path);
         __syncthreads();
-        shade_sample_light<general, diffuse>(scene, w, &now->shadows, path);
+        shade_sample_light<general, kernel>(scene, w, &now->shadows, path);
         __syncthreads();
-        const bool has_next = shade_go_on<general, diffuse>(scene, path);
+        const bool has_next = shade_go_on<general, kernel>(scene, path);
         __syncthreads();
         if (has_next) store_path(to, take_place(&next->rays), path.path);
     };
-    shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
-                 fetch, shade);
+    const uint32_t end = kernel == SHADE_OTHERS ? (uint32_t)WAVE_LISTS : kernel + 1;
+    shade_chunks(w.kinds, &now->kinds, cursor, kernel, end, fetch, shade);
 }
 
 #endif

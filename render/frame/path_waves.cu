@@ -2,9 +2,9 @@
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
    Idea: a pool of paths. A wavefront advances each path by one surface, in these steps: new paths
-         fill the pool, closest hits are traced, paths are listed by the kind of surface, two
-         kernels shade diffuse surfaces and all others, and shadow rays are traced and their
-         contributions added. Kernels read the amount of work from the wavefront's record; their
+         fill the pool, closest hits are traced, paths are listed by the kind of surface, three
+         kernels shade diffuse surfaces, plastic and all others, and shadow rays are traced and
+   their contributions added. Kernels read the amount of work from the wavefront's record; their
          grids have the size that the device can hold. So the host launches ahead, and checks only
          after every fourth wavefront. When all samples have been started and few paths are left,
          these are completed by one thread each. If the film has to be saved or shown, no more paths
@@ -107,12 +107,21 @@ kd_status reserve(wave_run *run) {
     return status_pass(status, __FILE__, __LINE__, "device_buffer_reserve");
 }
 
+/* Returns a bit for each kernel that the scene's materials need; misses count as diffuse. */
+uint32_t shade_kernels(const scene_view *scene) {
+    uint32_t kernels = 1u << SHADE_DIFFUSE;
+    for (uint32_t m = 0; m < scene->material_count; ++m)
+        kernels |= 1u << shade_kernel_of(list_of_kind(scene->materials[m].kind));
+    return kernels;
+}
+
 kd_status run_open(wave_run *out, const frame *frame, const path_options *options,
                    const sample_range *range) {
     path_waves *w = &out->work;
     memset(out, 0, sizeof *out);
     out->frame = frame;
     out->general = waves_are_general(frame->scene);
+    out->kernels = shade_kernels(frame->scene);
     w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
@@ -138,12 +147,18 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
 
 /* --- one wavefront ---------------------------------------------------------------------------- */
 
+template <bool general, shade_kernel kernel> kd_status shade(const wave_run *run) {
+    if (!(run->kernels >> kernel & 1u)) return KD_OK;
+    return start(run, wave_shade<general, kernel>, SHADE_BLOCK, "wave_shade");
+}
+
 template <bool general> kd_status run_wave(const wave_run *run) {
     KD_TRY(start(run, wave_begin<general>, BEGIN_BLOCK, "wave_begin"));
     KD_TRY(cast_paths(run, run->wave == 0));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
-    KD_TRY(start(run, wave_shade<general, false>, SHADE_BLOCK, "wave_shade of others"));
-    KD_TRY(start(run, wave_shade<general, true>, SHADE_BLOCK, "wave_shade of diffuse ones"));
+    KD_TRY((shade<general, SHADE_OTHERS>(run)));
+    KD_TRY((shade<general, SHADE_PLASTIC>(run)));
+    KD_TRY((shade<general, SHADE_DIFFUSE>(run)));
     KD_TRY(cast_shadows(run));
     return add_shadows<general>(run);
 }

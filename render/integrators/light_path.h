@@ -40,14 +40,14 @@ KD_FN bool light_path_is_over(const light_limits *limits, const light_path *path
 }
 
 /* Handles the end of the path's ray, at `hit` or in a medium before it; returns false if there is
-   no vertex. */
-KD_FN bool light_path_arrive(const scene_view *scene, light_path *path, ray_hit hit,
-                             bool in_volume) {
+   no vertex. `kind`: as for surface_of_hit. */
+KD_FN bool light_path_arrive(const scene_view *scene, light_path *path, ray_hit hit, bool in_volume,
+                             int32_t kind) {
     photon_ledger discarded;
     memset(&discarded, 0, sizeof discarded);
     ++path->landed;
     path->turn =
-        photon_path_arrive(scene, &path->photon_state, hit, in_volume, &path->at, &discarded);
+        photon_path_arrive(scene, &path->photon_state, hit, in_volume, kind, &path->at, &discarded);
     return path->turn != PHOTON_ENDS;
 }
 
@@ -65,7 +65,7 @@ KD_FN bool light_path_land(const scene_view *scene, light_path *path) {
         hit = tritree_closest(&scene->tree, photon_state->flying.ray);
     } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step,
                            &hit, &photon_state->layers, &in_volume, &discarded));
-    return light_path_arrive(scene, path, hit, in_volume);
+    return light_path_arrive(scene, path, hit, in_volume, SURFACE_ANY);
 }
 
 /* Converts a channel of a splat to fixed point: sums of integers do not depend on the order. Values

@@ -123,7 +123,7 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
             vec3_add(tree->result.radiance, path_sky_seen(scene, &state, ray->depth + 1));
         return;
     }
-    const surface at = path_surface(scene, &state, hit, key);
+    const surface at = path_surface(scene, &state, hit, key, SURFACE_ANY);
     const vec3 wo = vec3_negate(state.ray.direction);
     if (ray->depth == 0) tree->result.first = at;
     seen = path_emission(scene, &state, &at);

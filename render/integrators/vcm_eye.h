@@ -118,7 +118,7 @@ KD_FN bool vcm_eye_lamp(const vcm_view *view, const scene_view *scene, const vcm
         weight = vcm_eye_lamp_weight(view, scene, path, place, vec3_all(0), false, &drawn, 1, phase,
                                      phase);
     } else {
-        if (!path_light_request_at(at, wo, state->medium, &drawn, request)) return false;
+        if (!path_light_request_at(at, wo, state->medium, false, &drawn, request)) return false;
         weight =
             vcm_eye_lamp_weight(view, scene, path, place, vcm_light_normal(at, wo),
                                 vcm_is_lens(at, false), &drawn, vcm_cosine(at, wo, drawn.direction),
@@ -284,9 +284,10 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
 /* Processes the end of the path's ray number `depth`, as path_arrive does, and advances the weights
    to the path's vertex. *sent is weighed. */
 KD_FN path_turn vcm_eye_arrive(const vcm_view *view, const scene_view *scene, vcm_eye_path *path,
-                               int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
+                               int32_t depth, ray_hit hit, rng_key key, int32_t kind, surface *at,
+                               vec3 *sent) {
     path_state *state = &path->state;
-    const path_turn event = path_arrive(scene, &view->path, state, depth, hit, key, at, sent);
+    const path_turn event = path_arrive(scene, &view->path, state, depth, hit, key, kind, at, sent);
     const bool in_volume = state->in_volume, hits = !in_volume && at->triangle != KD_NONE;
     if (hits && at->disperses) path->disperses = true;
     if (in_volume || hits)
@@ -322,7 +323,8 @@ KD_FN bool vcm_eye_next(const vcm_view *view, const scene_view *scene, vcm_eye_p
     vec3 sent;
     path_state *state = &path->state;
     const ray_hit hit = path_advance(scene, SCENE_TREE, &view->path, state, key, result);
-    const path_turn event = vcm_eye_arrive(view, scene, path, depth, hit, key, &at, &sent);
+    const path_turn event =
+        vcm_eye_arrive(view, scene, path, depth, hit, key, SURFACE_ANY, &at, &sent);
     if (depth == 1 && at.triangle != KD_NONE) result->first = at;
     sent = vcm_tinted(view, path->disperses, sent);
     if (vcm_eye_merges(view, event, &at)) {

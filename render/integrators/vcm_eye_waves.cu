@@ -113,6 +113,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const vcm_vi
                                            shaded_eye &s) {
     s.turn = PATH_ENDS;
     s.arrives = false;
+    if (!general && scene.nested.count) __builtin_unreachable(); /* waves_are_general */
     if (i == KD_NONE || !load_eye(scene, view, store, i, s.path, &s.slot, &s.depth)) return;
     path_state &state = s.path.state;
     ray_hit hit = load_stored_hit(w.hits, i);
@@ -124,11 +125,12 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const vcm_vi
         return;
     }
     const path_turn turn =
-        vcm_eye_arrive(&view, &scene, &s.path, (int32_t)s.depth, hit, s.key, &s.at, &s.sent);
+        vcm_eye_arrive(&view, &scene, &s.path, (int32_t)s.depth, hit, s.key,
+                       kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS), &s.at, &s.sent);
     /* the last condition only helps the optimiser */
     s.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
     s.arrives = true;
-    as_listed<diffuse>(s.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.at);
     if (s.depth == 1) store_first(scene, w, s.slot, &state.ray, &s.at);
 }
 
@@ -225,7 +227,7 @@ __device__ __forceinline__ void eye_light(const scene_view &scene, const vcm_vie
     add_radiance(w, s.slot, s.sent);
     const path_turn turn = general || s.turn == PATH_ENDS ? s.turn : PATH_SCATTERS;
     shadow_request request;
-    as_listed<diffuse>(s.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.at);
     if (!view.shows_lamps || !path_seeks_light(turn, &s.at) ||
         !vcm_eye_lamp(&view, &scene, &s.path, turn, &s.at, s.key, &request))
         return;
@@ -248,7 +250,7 @@ __device__ __forceinline__ bool eye_continues(const scene_view &scene, const vcm
                                               shaded_eye &s) {
     if (s.turn == PATH_PASSES) return true;
     if (s.turn == PATH_ENDS) return false;
-    as_listed<diffuse>(s.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.at);
     const path_turn turn = general ? s.turn : PATH_SCATTERS;
     return vcm_eye_turn(&view, &scene, &s.path, turn, &s.at, (int32_t)s.depth++, s.key);
 }
@@ -263,7 +265,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const __grid_constant__ path_waves w, uint32_t wave) {
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
     const auto fetch = [&](uint32_t i) {
         fetch_path_ahead(from, i);
         fetch_ahead(w.hits + i);

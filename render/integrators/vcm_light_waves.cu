@@ -142,6 +142,7 @@ __device__ __forceinline__ void light_arrive(const scene_view &scene, const vcm_
                                              const path_waves &w, const light_output &out,
                                              const path_store &store, uint32_t i, shaded_light &s) {
     s.lands = s.passes = false;
+    if (!general && scene.nested.count) __builtin_unreachable(); /* waves_are_general */
     if (i == KD_NONE || !load_light(view, out, store, i, s.path, &s.slot)) return;
     photon_path &state = s.path.base.photon_state;
     ray_hit hit = load_stored_hit(w.hits, i);
@@ -154,10 +155,11 @@ __device__ __forceinline__ void light_arrive(const scene_view &scene, const vcm_
                                  &in_volume, &discarded);
         if (s.passes) return;
     }
-    s.lands = light_path_arrive(&scene, &s.path.base, hit, in_volume);
+    s.lands = light_path_arrive(&scene, &s.path.base, hit, in_volume,
+                                kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS));
     if (!s.lands) return;
     if (!general) s.path.base.turn = PHOTON_SCATTERS; /* always true here; helps the optimiser */
-    as_listed<diffuse>(s.path.base.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.path.base.at);
     vcm_light_land(&view, &scene, &s.path);
 }
 
@@ -169,7 +171,7 @@ __device__ __forceinline__ void light_connect(const scene_view &scene, const vcm
     vcm_splat splat;
     if (!s.lands || !view.shows_splat) return;
     if (!general) s.path.base.turn = PHOTON_SCATTERS;
-    as_listed<diffuse>(s.path.base.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.path.base.at);
     if (!vcm_light_connect(&view, &scene, &s.path, &splat)) return;
     const uint32_t at = take_place(shadows);
     const uint32_t pixel =
@@ -187,7 +189,7 @@ __device__ __forceinline__ bool light_continues(const scene_view &scene, const v
     if (general && s.passes) return true;
     if (!s.lands) return false;
     if (!general) s.path.base.turn = PHOTON_SCATTERS;
-    as_listed<diffuse>(s.path.base.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(s.path.base.at);
     return vcm_light_go_on(&view, &scene, &s.path);
 }
 
@@ -201,7 +203,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const __grid_constant__ path_waves w, const light_output out, uint32_t wave) {
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
     const auto fetch = [&](uint32_t i) {
         fetch_light_ahead(from, i);
         fetch_ahead(w.hits + i);

@@ -155,7 +155,7 @@ KD_FN_NOINLINE vec3 eye_volume_light(const scene_view *world, const photon_view 
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
     const material *made = world->materials + world->mesh.triangle_materials[hit.triangle];
     if (vec3_is_zero(made->emission)) return vec3_all(0);
-    const surface hit_triangle = path_surface(world, &state, hit, path->key);
+    const surface hit_triangle = path_surface(world, &state, hit, path->key, SURFACE_ANY);
     return path_emission(world, &state, &hit_triangle);
 }
 
@@ -257,7 +257,7 @@ KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons
             eye_add_found(photons, path, KD_NONE, path_sky_seen(world, &path->state, path->depth));
         return false;
     }
-    *at = path_surface(world, &path->state, hit, path->key);
+    *at = path_surface(world, &path->state, hit, path->key, SURFACE_ANY);
     *travelled += hit.t; /* ray directions are unit vectors */
     if (path->emission)
         eye_add_found(photons, path, hit.triangle, path_emission(world, &path->state, at));

@@ -81,8 +81,8 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
                      path_sky_seen(&scene, &state, (int32_t)shaded.path.depth));
         return;
     }
-    shaded.at = path_surface(&scene, &state, hit, shaded.key);
-    as_listed<diffuse>(shaded.at);
+    shaded.at = path_surface(&scene, &state, hit, shaded.key,
+                             kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS));
     if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.ray, &shaded.at);
     add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
     shaded.is_valid = shaded.part == EYE_MAIN;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void eye_sample_light(const scene_view &scene,
     } else if (surface_is_specular(&shaded.at)) {
         return;
     }
-    as_listed<diffuse>(shaded.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
     shadow_request request;
     const bool mis =
         !shaded.lands || !path_depth_is_over(&photons.path, &state, (int32_t)shaded.path.depth);
@@ -158,7 +158,7 @@ __device__ __forceinline__ bool eye_continues(const photon_view &photons, const 
     if (shaded.is_valid) {
         const rng_block random =
             sobol_draw(shaded.key, state.step, shaded.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
-        as_listed<diffuse>(shaded.at);
+        as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
         shaded.continues = path_scatter(&state, &shaded.at, eye_of(shaded), depth, random) &&
                            !(shaded.lands && state.specular);
         if (shaded.lands) shaded.part = EYE_DRAWN_HALF;
@@ -177,7 +177,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const path_waves &w = slots.waves;
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
     const auto fetch = [&](uint32_t i) {
         fetch_path_ahead(from, i);
         fetch_ahead(w.hits + i);

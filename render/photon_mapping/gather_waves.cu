@@ -2,13 +2,15 @@
    Idea: the camera's wavefronts (eye_waves.cu) leave at most one surface per slot from which to
          gather: the request holds the surface, `landed` the state of the path at it. Then several
          gather rays of every slot are traced together: each wavefront advances them by one surface,
-         as in `path`, until none is left; to trace the last few by one thread each would take
-         longer. The results of the rays of a slot are added in order.
+         as in `path`, until none is left. If few are left, one thread each takes them through glass
+         and past mirrors, which would need dozens of wavefronts. The results of the rays of a slot
+         are added in order.
          Only some lanes of a warp have a lookup at a time; an inline lookup, which takes long,
          would make the others wait. So ray ends only record what they need: the precomputed
          irradiance of the nearest photon (diffuse surfaces far away), or a request, which is
          answered like those of camera paths, by packets and by a warp each. The few points to which
-         no nearby photon applies make requests, too.
+         no nearby photon applies make requests, too. Precomputed irradiance is the last term of its
+         ray, so it is looked up for the ends of all wavefronts together.
    Work: the traversal kernels for batches trace the rays, and the gathering kernels answer the
          lookups.
    Memory: 164 bytes per slot, 719 per ray: of these 84 for precomputed irradiance, 336 for
@@ -19,77 +21,24 @@
    Data flow: for a range of ray numbers: gather_begin, one thread per ray, reads requests and
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
-              wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends;
-              gather_known, one thread per known end, writes part or requests; the gathering
-              kernels answer requests; gather_add, one thread per request, adds to part;
+              wave_add adds to part; the gathering kernels answer requests; gather_add, one thread
+              per request, adds to part. After the last one photon_maps_cuda_irradiance_lookup
+              answers the known ends; gather_precomputed, one thread per known end, adds to part or
+              writes requests, which are answered in the same way;
               gather_sum, one thread per slot, adds part to the sum, and after the last number to
               the radiance. */
 #include "photon/maps/maps_device.h"
-#include "render/photon_mapping/eye_store.cuh"
+#include "render/photon_mapping/gather_store.cuh"
 
 namespace {
 
-enum { PRECOMPUTED_PARTS = 5, PRECOMPUTED_BLOCK = 128, GATHER_BLOCK = 256 };
-
-/* A diffuse surface far away. */
-struct precomputed_end {
-    surface at; /* only the members that a lookup reads */
-    vec3 wo, throughput;
-    uint32_t slot;
+enum {
+    PRECOMPUTED_BLOCK = 128,
+    GATHER_BLOCK = 256,
+    GATHER_FEW = 1 << 15, /* so few rays pass glass and mirrors one thread each */
+    PASS_BLOCK = 32,
+    PASS_EACH = 8
 };
-
-/* --- recording lookups ------------------------------------------------------------------------ */
-
-__device__ __forceinline__ void store_precomputed(const eye_slots &slots, uint32_t place,
-                                                  const precomputed_end &end) {
-    const uint32_t each = slots.waves.capacity, side = end.slot << 1 | (end.at.front ? 1 : 0);
-    float4 *to = slots.ends.precomputed + place;
-    to[0] = with_fourth(end.at.position, __uint_as_float(end.at.triangle));
-    to[(uint64_t)each] = with_fourth(end.at.geometric, __uint_as_float(side));
-    to[2ull * each] = with_fourth(end.at.normal, end.wo.x);
-    to[3ull * each] = with_fourth(end.at.diffuse, end.wo.y);
-    to[4ull * each] = with_fourth(end.throughput, end.wo.z);
-}
-
-__device__ __forceinline__ precomputed_end load_precomputed(const eye_slots &slots,
-                                                            uint32_t place) {
-    const uint32_t each = slots.waves.capacity;
-    const float4 *from = slots.ends.precomputed + place;
-    const float4 a = from[0], b = from[(uint64_t)each], c = from[2ull * each],
-                 d = from[3ull * each], e = from[4ull * each];
-    precomputed_end end;
-    memset(&end.at, 0, sizeof end.at);
-    end.at.kind = MATERIAL_DIFFUSE;
-    end.at.position = first_three(a), end.at.triangle = __float_as_uint(a.w);
-    end.at.geometric = first_three(b), end.at.front = __float_as_uint(b.w) & 1;
-    end.slot = __float_as_uint(b.w) >> 1;
-    end.at.normal = first_three(c), end.at.diffuse = first_three(d);
-    end.throughput = first_three(e), end.wo = vec3_make(c.w, d.w, e.w);
-    return end;
-}
-
-/* Records requests; the active lanes form a packet. `far`: for both maps, otherwise for the caustic
-   map only. */
-template <bool far>
-__device__ __forceinline__ void gather_request_maps(const gather_ends &ends, const surface *at,
-                                                    vec3 wo, vec3 throughput, uint32_t slot) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
-    uint32_t place = 0;
-    if (lane == leader) {
-        const uint32_t count = (uint32_t)__popc(lanes);
-        const eye_packet packet = {atomicAdd(&ends.tally->requests, count), count};
-        ends.packets[atomicAdd(&ends.tally->packets, 1u)] = packet;
-        if (far) ends.far_packets[atomicAdd(&ends.tally->far_packets, 1u)] = packet;
-        place = packet.first;
-    }
-    place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
-    eye_request *made = ends.requests + place;
-    eye_request_place(made, at);
-    made->wo = wo;
-    made->throughput = throughput;
-    made->next = slot << 1 | (far ? 1 : 0);
-}
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -125,22 +74,6 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
 
 /* --- rays ------------------------------------------------------------------------------------- */
 
-/* Slot of a gather ray: all slots for the first ray number, then all slots for the next, and so
-   on. */
-__device__ __forceinline__ uint32_t slot_of_ray(const eye_slots &slots, uint32_t ray) {
-    return ray % slots.waves.slots;
-}
-
-/* Random key of a gather ray, as in eye_gather. */
-__device__ __forceinline__ rng_key gather_key(const eye_slots &slots, const photon_view &photons,
-                                              uint32_t ray) {
-    const uint32_t number = slots.gather_number + ray / slots.waves.slots;
-    rng_key key = key_of_slot(slots.waves, place_of_slot(slots.waves, slot_of_ray(slots, ray)));
-    key.path =
-        key.path >> 32 << 32 | (uint32_t)((uint32_t)key.path * photons.final_gather + number);
-    return key;
-}
-
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void gather_begin(const __grid_constant__ photon_view photons,
                                                   const __grid_constant__ eye_slots slots,
@@ -169,34 +102,16 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
 
 /* --- at surfaces ------------------------------------------------------------------------------ */
 
-struct gather_shaded {
-    wave_path path;
-    rng_key key;
-    surface at;
-    float travelled;
-    bool emission; /* emission of the next surface is added */
-    bool is_valid; /* the ray has hit the surface `at` */
-    bool lands;    /* the surface stores photons */
-    bool near;     /* too close for a lookup: the ray continues as a path */
-};
-
-__device__ __forceinline__ vec3 gather_eye(const gather_shaded &shaded) {
-    return vec3_negate(shaded.path.state.ray.direction);
-}
-
 template <bool diffuse>
 __device__ __forceinline__ void gather_arrive(const scene_view &scene, const photon_view &photons,
                                               const eye_slots &slots, const path_store &store,
                                               uint32_t i, gather_shaded &shaded) {
     const path_waves &w = slots.waves;
-    uint32_t number, word;
+    if (scene.nested.count) __builtin_unreachable(); /* such scenes have media */
     shaded.is_valid = shaded.lands = shaded.near = false;
     shaded.path.depth = 0;
     if (i == KD_NONE) return;
-    shaded.path = load_eye_path(store, i, &number, &word);
-    shaded.emission = number != 0;
-    shaded.travelled = __uint_as_float(word);
-    shaded.key = gather_key(slots, photons, shaded.path.slot);
+    load_gather_path(slots, photons, store, i, shaded);
     path_state &state = shaded.path.state;
     const ray_hit hit = load_stored_hit(w.hits, i);
     ++state.step;
@@ -204,8 +119,8 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
         if (shaded.emission) add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
         return;
     }
-    shaded.at = path_surface(&scene, &state, hit, shaded.key);
-    as_listed<diffuse>(shaded.at);
+    shaded.at = path_surface(&scene, &state, hit, shaded.key,
+                             kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS));
     shaded.travelled += hit.t;
     if (shaded.emission)
         add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
@@ -223,7 +138,7 @@ __device__ __forceinline__ void gather_sample_light(const scene_view &scene, con
     const path_waves &w = slots.waves;
     const path_state &state = shaded.path.state;
     shadow_request request;
-    as_listed<diffuse>(shaded.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
     const bool has_light =
         path_sample_light_at(&scene, &shaded.at, gather_eye(shaded), state.medium, shaded.near,
                              sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
@@ -237,7 +152,7 @@ __device__ __forceinline__ void gather_sample_light(const scene_view &scene, con
 template <bool diffuse>
 __device__ __forceinline__ void gather_lookup(const photon_view &photons, const eye_slots &slots,
                                               gather_shaded &shaded) {
-    as_listed<diffuse>(shaded.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
     const uint32_t slot = shaded.path.slot;
     const vec3 throughput = shaded.path.state.throughput;
     const bool far = shaded.lands && !shaded.near;
@@ -262,7 +177,7 @@ __device__ __forceinline__ bool gather_continues(const photon_view &photons,
     path_state &state = shaded.path.state;
     if (!shaded.is_valid || (shaded.lands && !shaded.near)) return false;
     const int32_t depth = (int32_t)shaded.path.depth++;
-    as_listed<diffuse>(shaded.at);
+    as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
     if (!path_scatter(&state, &shaded.at, gather_eye(shaded), depth,
                       sobol_draw(shaded.key, state.step, PATH_DRAW_SCATTER)))
         return false;
@@ -279,7 +194,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const path_waves &w = slots.waves;
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
     const auto fetch = [&](uint32_t i) {
         fetch_path_ahead(from, i);
         fetch_ahead(w.hits + i);
@@ -294,12 +209,55 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         const bool has_next = gather_continues<diffuse>(photons, shaded);
         __syncthreads();
-        if (has_next)
-            store_eye_path(to, take_place(&next->rays), shaded.path, shaded.emission,
-                           __float_as_uint(shaded.travelled));
+        if (has_next) store_gather_path(to, &next->rays, shaded);
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);
+}
+
+/* --- few rays --------------------------------------------------------------------------------- */
+
+/* Follows a ray through surfaces that store no photons. Returns false if it ends there; else
+ *shaded is the path before its last ray, which ends at another surface or nowhere. */
+__device__ __forceinline__ bool gather_pass_on(const scene_view &scene, const photon_view &photons,
+                                               const path_waves &w, gather_shaded *shaded,
+                                               uint32_t *rays) {
+    for (;;) {
+        gather_shaded next = *shaded;
+        path_state &state = next.path.state;
+        const ray_hit hit = tritree_closest(&scene.tree, state.ray);
+        if (hit.triangle == KD_NONE) return true;
+        ++state.step;
+        next.at = path_surface(&scene, &state, hit, next.key, SURFACE_ANY);
+        if (surface_holds_photons(&next.at)) return true;
+        ++*rays;
+        next.travelled += hit.t;
+        if (next.emission) add_radiance(w, next.path.slot, path_emission(&scene, &state, &next.at));
+        if (!gather_continues<false>(photons, next)) return false;
+        *shaded = next;
+    }
+}
+
+/* Takes few rays through glass and past mirrors, one thread each, in place of dozens of wavefronts.
+   Data flow: reads the paths of the wavefront; adds to part and counts; writes the paths of the
+              next one. */
+__global__ __launch_bounds__(PASS_BLOCK, PASS_EACH) void gather_pass(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots, uint32_t wave) {
+    const path_waves &w = slots.waves;
+    wave_record *now = wave_at(w, wave);
+    const uint32_t count = now->rays;
+    uint32_t rays = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) now->left_out = count; /* counted here */
+    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * PASS_BLOCK) {
+        gather_shaded shaded;
+        load_gather_path(slots, photons, w.stores[wave % 2], i, shaded);
+        shaded.is_valid = true;
+        shaded.lands = shaded.near = false;
+        if (gather_pass_on(scene, photons, w, &shaded, &rays))
+            store_gather_path(w.stores[1 - wave % 2], &wave_at(w, wave + 1)->rays, shaded);
+    }
+    take_counts(w.counts, rays, 0);
 }
 
 /* --- completion of rays ----------------------------------------------------------------------- */
@@ -387,38 +345,58 @@ kd_status begin_gather(const wave_run *run, const photon_view *photons, const ey
     return KD_OK;
 }
 
-/* Runs one wavefront and the lookups at its rays' ends. Sets *left to the number of rays of the
-   next one. */
-kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
-                          const photon_view *photons, const eye_slots *slots, uint32_t *left) {
+/* Answers the requests of the device's tally; `left` (may be NULL): rays of the next wavefront. */
+kd_status answer_tally(const wave_run *run, const photon_maps_cuda *maps,
+                       const photon_view *photons, const eye_slots *slots, uint32_t *left) {
     const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;
     gather_tally tally;
-    KD_CUDA(cudaMemsetAsync(slots->ends.tally, 0, sizeof tally));
+    KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
+    if (left) KD_TRY(device_memory_download(left, &next->rays, sizeof *left));
+    return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
+}
+
+kd_status clear_requests(const eye_slots *slots) {
+    gather_tally *tally = slots->ends.tally;
+    KD_CUDA(cudaMemsetAsync(&tally->requests, 0, sizeof *tally - offsetof(gather_tally, requests)));
+    return KD_OK;
+}
+
+/* Runs one wavefront and answers its requests. Sets *left to the number of rays of the next one. */
+kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
+                          const photon_view *photons, const eye_slots *slots, uint32_t *left) {
+    KD_TRY(clear_requests(slots));
     KD_TRY(cast_paths(run, run->wave == 0));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<false>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(cast_shadows(run));
     KD_TRY(add_unblocked(run));
-    KD_TRY(lookup_precomputed(maps, slots));
-    KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
-    KD_TRY(device_memory_download(left, &next->rays, sizeof *left));
-    return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
+    return answer_tally(run, maps, photons, slots, left);
 }
 
 /* Traces `count` rays of each slot. The first wavefront does not have number 0, since its rays are
-   not sorted. */
+   not sorted. Precomputed irradiance is the last term of a ray, so all of it is looked up at the
+   end: a lookup takes as long for few points as for many thousands. */
 kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const photon_view *photons,
                          const eye_slots *slots, uint32_t count) {
-    uint32_t left = 0;
+    uint32_t left = count * slots->waves.slots;
     run->wave = WAVE_RING;
-    KD_TRY(begin_gather(run, photons, slots, count * slots->waves.slots));
+    KD_CUDA(cudaMemsetAsync(slots->ends.tally, 0, sizeof(gather_tally)));
+    KD_TRY(begin_gather(run, photons, slots, left));
     do {
         KD_TRY(plan_wave(run, false));
+        if (left <= GATHER_FEW) {
+            KD_TRY(start_eye(run, photons, slots, gather_pass, PASS_BLOCK, "gather_pass"));
+            ++run->wave;
+            KD_TRY(plan_wave(run, false));
+        }
         KD_TRY(run_gather_wave(run, maps, photons, slots, &left));
         ++run->wave;
     } while (left);
-    return plan_wave(run, false); /* adds the rays of the last wavefront to the counts */
+    KD_TRY(plan_wave(run, false)); /* adds the rays of the last wavefront to the counts */
+    KD_TRY(clear_requests(slots));
+    KD_TRY(lookup_precomputed(maps, slots));
+    return answer_tally(run, maps, photons, slots, NULL);
 }
 
 } // namespace

@@ -322,7 +322,7 @@ static void test_index_of_one(void **state) {
     scene.materials = &made;
     surface dressed = made_of(cases + 15), at = dressed;
     const surface_uv nowhere = {{0, 0}, {0, 0}};
-    surface_dress(&dressed, &scene, nowhere);
+    surface_dress(&dressed, &scene, nowhere, SURFACE_ANY);
     at.ior = at.layers.coat_index = dressed.ior;
     for (int d = 0; d < COSINES; ++d) {
         double spread;
