@@ -141,7 +141,7 @@ enum { COMPRESSED_MANY = 8000000 };
    before its tree is built: the leaves' units and four per node. Leaves of the compressed form are
    split further than those of the tree (compressed_measure.h). */
 KD_FN uint64_t compressed_bytes_max(uint64_t triangles, bool indexed) {
-    enum { A_TRIANGLE = 410, A_TRIANGLE_INDEXED = 160, SMALL = 1 << 12 };
+    enum { A_TRIANGLE = 410, A_TRIANGLE_INDEXED = 145, SMALL = 1 << 12 };
     return triangles * (indexed ? A_TRIANGLE_INDEXED : A_TRIANGLE) + SMALL;
 }
 

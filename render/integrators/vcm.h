@@ -331,11 +331,13 @@ KD_FN bool vcm_splat_light(const vcm_splat *splat, vec3 visible, vec3 *radiance)
    connected to the camera. */
 typedef struct vcm_trial {
     vec3 from, to;
-    bool seen; /* there is one */
+    bool seen;   /* there is one */
+    bool direct; /* it is the path's first */
+    bool landed; /* the path meets anything */
 } vcm_trial;
 
 KD_FN vcm_trial vcm_try(const vcm_view *view, const scene_view *scene, uint64_t number) {
-    vcm_trial trial = {vec3_all(0), vec3_all(0), false};
+    vcm_trial trial = {vec3_all(0), vec3_all(0), false, false, false};
     vcm_light_path path = vcm_light_begin(view, scene, number);
     vcm_splat splat;
     bool goes_on = !light_path_is_over(&view->limits, &path.base);
@@ -347,6 +349,8 @@ KD_FN vcm_trial vcm_try(const vcm_view *view, const scene_view *scene, uint64_t 
         trial.to = in_volume ? path.base.photon_state.flying.ray.origin : path.base.at.position;
         trial.seen = vcm_light_connect(view, scene, &path, &splat) &&
                      !vec3_is_zero(vcm_splat_visible(scene, &splat, view->path.cutouts, &rays));
+        trial.direct = trial.seen && !trial.landed;
+        trial.landed = true;
         goes_on = !trial.seen && vcm_light_go_on(view, scene, &path);
     }
     return trial;

@@ -39,10 +39,10 @@ static const double seen_enough = 0.03, gain_least = 4;
 typedef struct pilot {
     const vcm_view *view;
     const frame *rendered;
-    vcm_trial *trials;   /* BATCH */
-    vcm_trial *segments; /* of those that are seen, at most SEGMENTS_MAX */
-    uint32_t kept, seen;
-    uint64_t first; /* number of the next path */
+    vcm_trial *trials;                   /* BATCH */
+    vcm_trial *segments;                 /* of those that are seen, at most SEGMENTS_MAX */
+    uint32_t kept, landed, seen, direct; /* numbers of segments kept, and of paths */
+    uint64_t first;                      /* number of the next path */
 } pilot;
 
 static void try_some(void *context, int64_t begin, int64_t end, int thread) {
@@ -62,6 +62,8 @@ static kd_status try_paths(pilot *work, uint32_t count) {
         parallel_for(count, 16, try_some, work);
     work->first += count;
     for (uint32_t i = 0; i < count; ++i) {
+        work->landed += work->trials[i].landed;
+        work->direct += work->trials[i].direct;
         if (!work->trials[i].seen) continue;
         ++work->seen;
         if (work->kept < SEGMENTS_MAX) work->segments[work->kept++] = work->trials[i];
@@ -230,16 +232,22 @@ static void fit_openings(vcm_guide *out, pilot *work, float margin) {
     }
 }
 
-/* Unguided light paths. *rate: the part of them that is seen. */
+/* Part of the light paths that is seen, without those that leave the scene at once. */
+static double seen_part(const pilot *work) {
+    return work->landed > 0 ? work->seen / (double)work->landed : 1;
+}
+
+/* Unguided light paths. *rate: the part of them that is seen; 1 if most of these come directly from
+   a light, which eye paths find without a guide. */
 static kd_status try_unguided(pilot *work, double *rate) {
     uint64_t most = work->view->paths;
     if (most < TRIALS_MIN) most = TRIALS_MIN;
     if (most > TRIALS_MAX) most = TRIALS_MAX;
     KD_TRY(try_paths(work, FIRST_TRIALS));
     while (work->first < most && work->kept < SEGMENTS_ENOUGH &&
-           work->seen < seen_enough * (double)work->first)
+           (work->landed == 0 || seen_part(work) < seen_enough))
         KD_TRY(try_paths(work, BATCH));
-    *rate = work->seen / (double)work->first;
+    *rate = 2 * work->direct > work->seen ? 1 : seen_part(work);
     return KD_OK;
 }
 
@@ -250,9 +258,9 @@ static kd_status try_guided(pilot *work, vcm_view *view, emission_target *aims, 
     begin_pilot(view, work->rendered);
     cover_all(aims, count, &view->guide);
     vcm_aim_emission(view, aims, *count);
-    work->seen = work->kept = 0;
+    work->seen = work->landed = work->direct = work->kept = 0;
     KD_TRY(try_paths(work, BATCH));
-    const double guided = work->seen / (double)BATCH;
+    const double guided = seen_part(work);
     fit_openings(&view->guide, work, second_margin);
     if (guided < gain_least * unguided) view->guide.count = 0;
     *count = lenses;

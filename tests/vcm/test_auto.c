@@ -188,6 +188,44 @@ static void test_bare_mesh(void **context) {
     scene_close(made);
 }
 
+/* Two rooms with a narrow gap between them, the lamp in the one that the camera does not see; a
+   small object in the open; and a small part of a large floor. Light reaches the last two directly.
+ */
+static void test_hidden_light(void **context) {
+    (void)context;
+    static const struct {
+        const char *text, *chosen;
+    } cases[] = {
+        {"{\"kandela\": 1, \"camera\": {\"eye\": [-0.8, 1.4, 1.9], \"look_at\": [0.2, 1, -1]}, "
+         "\"meshes\": [{\"box\": {\"lo\": [-2, 0, -4], \"hi\": [2, 2.4, 2]}}, "
+         "{\"box\": {\"lo\": [-2, 0, -1.05], \"hi\": [1.6, 2.4, -0.95]}}, "
+         "{\"box\": {\"lo\": [1.66, 0, -1.05], \"hi\": [2, 2.4, -0.95]}}], \"lights\": "
+         "[{\"kind\": \"point\", \"position\": [-0.5, 2, -2.5], \"power\": 90}]}",
+         "vcm"},
+        {"{\"kandela\": 1, \"camera\": {\"eye\": [2, 3, 9], \"look_at\": [1, 0, 0]}, \"meshes\": "
+         "[{\"box\": {\"lo\": [0, 0, 0], \"hi\": [0.5, 0.5, 0.5]}}], \"lights\": [{\"kind\": "
+         "\"point\", \"position\": [3, 5, 4], \"power\": 90}]}",
+         "path"},
+        {"{\"kandela\": 1, \"camera\": {\"eye\": [0, 0.5, 0.5], \"look_at\": [0, 0, 0], \"fov\": "
+         "20}, \"meshes\": [{\"quad\": [[-9, 0, 9], [9, 0, 9], [9, 0, -9], [-9, 0, -9]]}], "
+         "\"lights\": [{\"kind\": \"point\", \"position\": [3, 5, 4], \"power\": 90}]}",
+         "path"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        kd_render_options options;
+        scene *made = NULL;
+        kd_render_options_default(&options);
+        assert_int_equal(scene_parse_instanced(&made, cases[i].text, strlen(cases[i].text), NULL,
+                                               NULL, 0, &options, NULL),
+                         KD_OK);
+        options.width = 64, options.height = 48;
+        render_resolve_integrator(&options, made);
+        if (strcmp(options.integrator, cases[i].chosen) != 0)
+            fail_msg("%s: %s, expected %s", cases[i].text, options.integrator, cases[i].chosen);
+        scene_close(made);
+    }
+}
+
 static void test_rendering(void **context) {
     (void)context;
     kd_render_options options;
@@ -216,9 +254,9 @@ static void test_rendering(void **context) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),    cmocka_unit_test(test_share_of_light),
-        cmocka_unit_test(test_photon_map), cmocka_unit_test(test_bare_mesh),
-        cmocka_unit_test(test_rendering),
+        cmocka_unit_test(test_choices),      cmocka_unit_test(test_share_of_light),
+        cmocka_unit_test(test_photon_map),   cmocka_unit_test(test_bare_mesh),
+        cmocka_unit_test(test_hidden_light), cmocka_unit_test(test_rendering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
