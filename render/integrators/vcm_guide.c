@@ -32,8 +32,8 @@ static const float aimed_share = 0.5f, guided_share = 0.25f;
 static const double inliers = 12;
 /* Enlargement of openings on each side: light beside them is found seldom, and carries much. */
 static const float first_margin = 0.5f, second_margin = 0.02f;
-/* Paths are guided if fewer than this part of the light paths reaches what the camera sees, and if
-   guiding multiplies it by at least so much. */
+/* Paths are guided if fewer than this part of the light paths that meet anything reaches what the
+   camera sees, and if guiding multiplies it by at least so much. */
 static const double seen_enough = 0.03, gain_least = 4;
 
 typedef struct pilot {
