@@ -12,10 +12,10 @@
               order. Each launch waits for the previous one. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_sort.cuh"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "distributed/points/share.h"
-#include <cub/device/device_radix_sort.cuh>
 #include <math.h>
 
 namespace {
@@ -150,12 +150,11 @@ kd_status sort_targets(divide_scratch *split_scratch, uint64_t count, uint32_t p
     while (bits < 32 && (1u << bits) < parts) ++bits;
     for (int turn = 0; turn < 2; ++turn) {
         if (turn) KD_TRY(split_scratch->scratch.take(bytes));
-        KD_CUDA(cub::DeviceRadixSort::SortPairs(split_scratch->scratch.memory, bytes,
-                                                (const uint32_t *)split_scratch->targets.memory,
-                                                (uint32_t *)split_scratch->sorted_targets.memory,
-                                                (const uint32_t *)split_scratch->indices.memory,
-                                                (uint32_t *)split_scratch->sorted.memory,
-                                                (uint32_t)count, 0, bits, (cudaStream_t)NULL));
+        KD_TRY(device_sort_pairs(
+            split_scratch->scratch.memory, &bytes, (const uint32_t *)split_scratch->targets.memory,
+            (uint32_t *)split_scratch->sorted_targets.memory,
+            (const uint32_t *)split_scratch->indices.memory,
+            (uint32_t *)split_scratch->sorted.memory, (uint32_t)count, bits, (cudaStream_t)NULL));
     }
     return KD_OK;
 }

@@ -17,6 +17,7 @@
               photon, scales powers to W and writes positions and hash. */
 #include "core/device/async.h"
 #include "core/device/cuda.h"
+#include "core/device/device_sort.cuh"
 #include "core/memory.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/emit_ranks.h"
@@ -24,7 +25,6 @@
 #include "photon/emission/photon.h"
 #include "photon/emission/photon_tile.cuh"
 #include "points/tree/pointtree.h"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 
@@ -185,9 +185,8 @@ __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 
 }
 
 kd_status scan_counts(emission_batch *batch, void *scratch) {
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, batch->cub_bytes, batch->counts, batch->counts,
-                                          batch->paths, batch->stream));
-    return KD_OK;
+    return device_prefix_sum(scratch, &batch->cub_bytes, batch->counts, batch->paths,
+                             batch->stream);
 }
 
 kd_status download_state(emission_state *host_state, const emission_state *state,

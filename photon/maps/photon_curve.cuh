@@ -12,8 +12,8 @@
               a sort of these gives the indices in order, which are the index's ids. */
 #ifndef KD_PHOTON_MAPS_PHOTON_CURVE_CUH
 #define KD_PHOTON_MAPS_PHOTON_CURVE_CUH
+#include "core/device/device_sort.cuh"
 #include "photon/density/photon_leaves.cuh"
-#include <cub/device/device_radix_sort.cuh>
 
 namespace photon_curve {
 using gather_index::ALL;
@@ -84,10 +84,8 @@ static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constan
 
 /* If `scratch` is NULL, only sets sort->cub_bytes to the scratch memory that the sort needs. */
 inline kd_status sort_codes(sorting *sort, void *scratch, uint32_t *order, cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, sort->cub_bytes, sort->codes,
-                                            sort->codes_sorted, sort->numbers, order, sort->count,
-                                            0, 3 * (int)AXIS_BITS, stream));
-    return KD_OK;
+    return device_sort_pairs(scratch, &sort->cub_bytes, sort->codes, sort->codes_sorted,
+                             sort->numbers, order, sort->count, 3 * (int)AXIS_BITS, stream);
 }
 
 inline kd_status lay_out(sorting *out, cuda_arena *arena, const vec3 *places, uint32_t count) {

@@ -4,10 +4,10 @@
    Data flow: count_boxes, one thread per box: tree, boxes -> counts; a scan computes the offsets;
               fill_boxes, the same walk: -> ids of each row from its offset on. */
 #include "core/device/cuda.h"
+#include "core/device/device_sort.cuh"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"
 #include "points/tree/walk_box.h"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 constexpr int BLOCK = 128;
@@ -45,13 +45,11 @@ extern "C" kd_status points_device_count_boxes(const pointtree_nd_view *tree,
     if (count == 0) return KD_OK;
     count_boxes<<<cuda_blocks(count, BLOCK), BLOCK, 0, s>>>(*tree, *boxes, offsets);
     KD_CUDA_LAUNCHED("count_boxes");
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, bytes, offsets, offsets, count + 1, s));
+    KD_TRY(device_prefix_sum(NULL, &bytes, offsets, count + 1, s));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
-    const cudaError_t error =
-        cub::DeviceScan::ExclusiveSum(scratch, bytes, offsets, offsets, count + 1, s);
+    const kd_status status = device_prefix_sum(scratch, &bytes, offsets, count + 1, s);
     device_pool_release(scratch, stream);
-    KD_CUDA(error);
-    return KD_OK;
+    return status;
 }
 
 extern "C" kd_status points_device_fill_boxes(const pointtree_nd_view *tree,

@@ -12,10 +12,9 @@
               thread per point; tombstones -> ranks (count_live, a scan) -> gather_points, one
               thread per node. */
 #include "core/device/cuda.h"
+#include "core/device/device_sort.cuh"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 
 namespace {
 constexpr int BLOCK = 256;
@@ -123,13 +122,11 @@ kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words
     void *scratch = NULL;
     count_live<<<cuda_blocks(words, BLOCK), BLOCK, 0, stream>>>(tombstones, words, ranks);
     KD_CUDA_LAUNCHED("count_live");
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, bytes, ranks, ranks, words, stream));
+    KD_TRY(device_prefix_sum(NULL, &bytes, ranks, words, stream));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
-    const cudaError_t error =
-        cub::DeviceScan::ExclusiveSum(scratch, bytes, ranks, ranks, words, stream);
+    const kd_status status = device_prefix_sum(scratch, &bytes, ranks, words, stream);
     device_pool_release(scratch, stream);
-    KD_CUDA(error);
-    return KD_OK;
+    return status;
 }
 } // namespace
 
@@ -142,14 +139,12 @@ extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *ne
     KD_CUDA(cudaMemsetAsync(ids->matched, 0, ids->count * sizeof *ids->matched, s));
     fill_filter<<<cuda_blocks(ids->count, BLOCK), BLOCK, 0, s>>>(new_ids, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
-    KD_CUDA(
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s));
+    KD_TRY(device_sort_keys(NULL, &bytes, new_ids, ids->sorted, ids->count, 32, s));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
-    const cudaError_t error =
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s);
+    const kd_status status =
+        device_sort_keys(scratch, &bytes, new_ids, ids->sorted, ids->count, 32, s);
     device_pool_release(scratch, stream);
-    KD_CUDA(error);
-    return KD_OK;
+    return status;
 }
 
 extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids *ids,

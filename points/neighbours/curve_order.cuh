@@ -11,8 +11,8 @@
               order. */
 #ifndef KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #define KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
+#include "core/device/device_sort.cuh"
 #include "points/neighbours/leaf_index.cuh"
-#include <cub/device/device_radix_sort.cuh>
 
 namespace point_index {
 
@@ -97,10 +97,8 @@ struct curve_sort {
 /* With scratch NULL, only stores the scratch size of the sort in *bytes. */
 inline kd_status sort_codes(void *scratch, size_t *bytes, const curve_sort *s, uint64_t count,
                             cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, s->codes, s->codes_sorted, s->numbers,
-                                            s->order, (uint32_t)count, 0,
-                                            (int)(s->code.levels + 3 * s->code.bits), stream));
-    return KD_OK;
+    return device_sort_pairs(scratch, bytes, s->codes, s->codes_sorted, s->numbers, s->order,
+                             (uint32_t)count, (int)(s->code.levels + 3 * s->code.bits), stream);
 }
 
 inline kd_status lay_out_sort(curve_sort *s, cuda_arena *arena, const point_index_cuda *index,

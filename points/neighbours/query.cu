@@ -9,10 +9,10 @@
    Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about 31 bits.
    Memory: 16 bytes per query to sort; k results per thread to walk.
    Invariants: with every method, the results are the first of all points by (dist2, id). */
+#include "core/device/device_sort.cuh"
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 using namespace point_index;
@@ -34,12 +34,6 @@ struct plan {
     neighbour_nd *lists;
     uint64_t walkers; /* threads */
 };
-
-kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
-                      cudaStream_t stream) {
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, offsets, offsets, count + 1, stream));
-    return KD_OK;
-}
 
 query_strategy choose(const point_query_cuda *q) {
     if (q->index->tree.count == 0) return {POINT_QUERY_WALK, false};
@@ -102,7 +96,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool grouped = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
     p->to = lay_out_handover(arena, q, grouped ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
-    KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
+    KD_TRY(device_prefix_sum(NULL, &p->cub_bytes, (uint64_t *)NULL, count + 1, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
@@ -223,7 +217,7 @@ extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, ui
         count_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
             view_of(q->index), queries, offsets);
     KD_CUDA_LAUNCHED("count");
-    return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
+    return device_prefix_sum(p.cub, &p.cub_bytes, offsets, count + 1, stream);
 }
 
 extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const uint64_t *offsets) {

@@ -14,10 +14,10 @@
    Data flow: curve_order.cuh if the points are sorted: index -> order of positions; list_order, one
               thread per position: index -> the id of each row; then the kernels of packets, groups
               or leaves, or *_own_by_walk, one thread per point -> the row of each point's id. */
+#include "core/device/device_sort.cuh"
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 using namespace point_index;
@@ -49,12 +49,6 @@ query_strategy choose(const point_query_cuda *q, const point_self_query *self_qu
     return {POINT_QUERY_LEAVES, false};
 }
 
-kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
-                      cudaStream_t stream) {
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, offsets, offsets, count + 1, stream));
-    return KD_OK;
-}
-
 kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
                   const point_self_query *self_query) {
     memset(p, 0, sizeof *p);
@@ -69,7 +63,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
                              p->sort.numbers);
-    if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
+    if (q->k == 0) KD_TRY(device_prefix_sum(NULL, &p->cub_bytes, (uint64_t *)NULL, count + 1, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
     const uint64_t list_bytes = ((uint64_t)q->k + self_query->skips) * sizeof(neighbour_nd);
@@ -302,7 +296,7 @@ extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
             view_of(q->index), self_queries_by(q, self_query, 1), offsets);
     KD_CUDA_LAUNCHED("count");
     if (count) KD_TRY(give_order(&p, q, self_query));
-    return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
+    return device_prefix_sum(p.cub, &p.cub_bytes, offsets, count + 1, stream);
 }
 
 extern "C" kd_status point_self_cuda_within(const point_query_cuda *q,

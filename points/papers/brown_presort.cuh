@@ -12,9 +12,8 @@
               position: list -> flags. */
 #ifndef KD_POINTS_PAPERS_BROWN_PRESORT_CUH
 #define KD_POINTS_PAPERS_BROWN_PRESORT_CUH
+#include "core/device/device_sort.cuh"
 #include "points/papers/brown_lists.cuh"
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_select.cuh>
 
 namespace lists {
 
@@ -116,11 +115,9 @@ __global__ __launch_bounds__(BLOCK) void find_duplicates(presort<real> p, const 
 template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
     typedef typename sort_key<real>::type key;
     size_t sort = 0, select = 0;
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(NULL, sort, (const key *)NULL, (key *)NULL,
-                                            (const uint32_t *)NULL, (uint32_t *)NULL, count, 0,
-                                            8 * (int)sizeof(key), 0));
-    KD_CUDA(cub::DeviceSelect::Flagged(NULL, select, (const uint32_t *)NULL, (const uint8_t *)NULL,
-                                       (uint32_t *)NULL, (uint32_t *)NULL, count, 0));
+    KD_TRY(device_sort_pairs(NULL, &sort, (const key *)NULL, (key *)NULL, NULL, NULL, count,
+                             8 * (int)sizeof(key), 0));
+    KD_TRY(device_keep_flagged(NULL, &select, NULL, NULL, NULL, NULL, count, 0));
     *bytes = sort > select ? sort : select;
     return KD_OK;
 }
@@ -134,10 +131,9 @@ kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from
         gather_keys<real><<<cuda_blocks(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from);
         KD_CUDA_LAUNCHED("gather_keys");
     }
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, from ? p.keys : p.column[axis],
-                                            p.keys_sorted, from ? from : p.list[p.dims], to,
-                                            p.count, 0, 8 * (int)sizeof(*p.keys), p.stream));
-    return KD_OK;
+    return device_sort_pairs(p.cub, &bytes, from ? p.keys : p.column[axis], p.keys_sorted,
+                             from ? from : p.list[p.dims], to, p.count, 8 * (int)sizeof(*p.keys),
+                             p.stream);
 }
 
 inline kd_status read_word(uint32_t *host, const uint32_t *device, cudaStream_t stream) {
@@ -169,8 +165,8 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
 template <typename real> kd_status keep_unique(presort<real> *p) {
     size_t bytes = p->cub_bytes;
     uint32_t *target = p->list[p->dims], kept = 0;
-    KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, target, p->long_runs,
-                                       p->count, p->stream));
+    KD_TRY(device_keep_flagged(p->cub, &bytes, p->list[0], p->differs, target, p->long_runs,
+                               p->count, p->stream));
     KD_TRY(read_word(&kept, p->long_runs, p->stream));
     p->list[p->dims] = p->list[0];
     p->list[0] = target;

@@ -19,9 +19,9 @@
               thread per position: ids by tag -> tags, ids of the tree. place_last_level: tags ->
               ids. One thread per element each. */
 #include "core/device/cuda.h"
+#include "core/device/device_sort.cuh"
 #include "points/tree/build_device.h"
 #include "points/tree/widest.cuh"
-#include <cub/device/device_radix_sort.cuh>
 
 namespace {
 
@@ -141,9 +141,8 @@ template <typename key>
 kd_status sort_pairs(void *scratch, size_t *bytes, const void *keys, void *keys_sorted,
                      const uint32_t *ids, uint32_t *ids_sorted, uint32_t count, int bits,
                      cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, (const key *)keys, (key *)keys_sorted,
-                                            ids, ids_sorted, count, 0, bits, stream));
-    return KD_OK;
+    return device_sort_pairs(scratch, bytes, (const key *)keys, (key *)keys_sorted, ids, ids_sorted,
+                             count, bits, stream);
 }
 
 kd_status lay_out(wald_scratch *s, cuda_arena *arena, const point_build_cuda *a) {

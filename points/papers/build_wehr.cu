@@ -16,11 +16,11 @@
               sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then for
               each level wehr_chunks.cuh (list -> list, ids of the tree), and finally
               wehr_bottom.cuh. */
+#include "core/device/device_sort.cuh"
 #include "core/device/device_stream.h"
 #include "points/papers/brown_presort.cuh"
 #include "points/papers/build_wehr.h"
 #include "points/papers/wehr_bottom.cuh"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 using namespace wehr;
@@ -54,9 +54,9 @@ kd_status lay_out_ranks(ranking *r, cuda_arena *arena, uint32_t n) {
     r->order = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
     r->order_sorted = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
     r->steps = (uint32_t *)r->keys; /* reuses `keys` once they are sorted */
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(NULL, sort, r->keys, r->keys_sorted, r->order,
-                                            r->order_sorted, n, 0, 64, 0));
-    KD_CUDA(cub::DeviceScan::InclusiveSum(NULL, scan, r->steps, r->steps, n, 0));
+    KD_TRY(device_sort_pairs(NULL, &sort, r->keys, r->keys_sorted, r->order, r->order_sorted, n, 64,
+                             0));
+    KD_TRY(device_running_sum(NULL, &scan, r->steps, n, 0));
     r->cub_bytes = sort > scan ? sort : scan;
     r->cub = cuda_arena_take(arena, r->cub_bytes, 1);
     return KD_OK;
@@ -157,12 +157,12 @@ kd_status rank_axis(const plan *p, uint32_t axis) {
     size_t bytes = r->cub_bytes;
     load_axis<<<blocks, BLOCK, 0, p->stream>>>(p->tree, axis, r->keys, r->order);
     KD_CUDA_LAUNCHED("load_axis");
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(r->cub, bytes, r->keys, r->keys_sorted, r->order,
-                                            r->order_sorted, n, 0, 64, p->stream));
+    KD_TRY(device_sort_pairs(r->cub, &bytes, r->keys, r->keys_sorted, r->order, r->order_sorted, n,
+                             64, p->stream));
     find_steps<<<blocks, BLOCK, 0, p->stream>>>(r->keys_sorted, n, r->steps);
     KD_CUDA_LAUNCHED("find_steps");
     bytes = r->cub_bytes;
-    KD_CUDA(cub::DeviceScan::InclusiveSum(r->cub, bytes, r->steps, r->steps, n, p->stream));
+    KD_TRY(device_running_sum(r->cub, &bytes, r->steps, n, p->stream));
     store_ranks<<<blocks, BLOCK, 0, p->stream>>>(r->order_sorted, r->steps, n,
                                                  p->cells + (uint64_t)axis * n);
     KD_CUDA_LAUNCHED("store_ranks");

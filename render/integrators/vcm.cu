@@ -5,8 +5,8 @@
    which vcm_eye_waves.cu reads; sorting turns the begins into ends. */
 #include "core/device/async.h"
 #include "core/device/cuda.h"
+#include "core/device/device_sort.cuh"
 #include "render/integrators/vcm_device.h"
-#include <cub/device/device_scan.cuh>
 
 namespace {
 
@@ -50,9 +50,7 @@ __global__ __launch_bounds__(TRACE_BLOCK) void sort_photons(const vcm_grid grid,
 /* Replaces the number of photons of each bucket by the index of its first photon. Without scratch
    memory, only computes how much is needed. */
 kd_status scan_buckets(void *scratch, size_t *bytes, uint32_t *counts, uint64_t buckets) {
-    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, counts, counts, (int64_t)buckets,
-                                          (cudaStream_t)device_thread_stream()));
-    return KD_OK;
+    return device_prefix_sum(scratch, bytes, counts, buckets, (cudaStream_t)device_thread_stream());
 }
 
 } // namespace
