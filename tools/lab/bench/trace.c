@@ -1,6 +1,7 @@
 /* kandela bench trace: rays per second of each traversal kernel, on the trees of the requested
    builders. Before timing, the answers of a kernel are compared with those of the reference
-   traversal, and those with the CPU's and with a brute-force test of all triangles. */
+   traversal, and those with the CPU's and with a brute-force test of all triangles. On a device,
+   also the times of opening the tree. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
@@ -15,6 +16,7 @@
 #include "core/parallel/parallel.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/bench/inputs.h"
+#include <kandela/triangles.h>
 #include <math.h>
 #include <string.h>
 
@@ -281,6 +283,48 @@ done:
     return status;
 }
 
+/* Times kd_triangles_open, from a mesh in device memory to a tree that rays can be cast into. */
+static kd_status run_opening(const bench_request *request, const bench_model *model) {
+    const tritree_input *input = &model->input;
+    const uint64_t position_bytes = input->position_count * sizeof *input->positions;
+    const uint64_t triangle_bytes = 3ull * input->triangle_count * sizeof *input->triangles;
+    bench_row row = {.bench = "trace", .set = model->name, .builder = "auto", .device = "cuda:0"};
+    row.variant = "open";
+    row.n = row.triangles = input->triangle_count;
+    row.items = (double)row.n;
+    row.rate_name = "triangles_per_second";
+    row.runs = request->runs;
+    void *positions = NULL, *triangles = NULL;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(device_memory_reserve(&positions, position_bytes));
+    KD_TRY_GOTO(device_memory_reserve(&triangles, triangle_bytes));
+    KD_TRY_GOTO(device_memory_upload(positions, input->positions, position_bytes));
+    KD_TRY_GOTO(device_memory_upload(triangles, input->triangles, triangle_bytes));
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    const kd_triangle_mesh mesh =
+        kd_triangle_mesh_make((const float *)positions, input->position_count,
+                              (const uint32_t *)triangles, input->triangle_count);
+    for (int run = -1; run < row.runs; ++run) {
+        kd_triangles *tree = NULL;
+        const double started = timing_now();
+        status = kd_triangles_open(&tree, &mesh, &options);
+        if (status == KD_OK) status = device_stream_wait(NULL);
+        const double seconds = timing_now() - started;
+        kd_triangles_info info;
+        kd_triangles_describe(tree, &info);
+        row.bytes = info.bytes;
+        kd_triangles_close(tree);
+        KD_TRY_GOTO(status);
+        if (run >= 0) row.seconds[run] = seconds;
+    }
+    KD_TRY_GOTO(bench_report(request, &row));
+done:
+    device_memory_free(positions);
+    device_memory_free(triangles);
+    return status;
+}
+
 /* The CPU's image is smaller, with one diffuse ray per hit. */
 static kd_status run_set(trace_case *bench, const char *set, bool cuda) {
     const bench_rays_request request = {.tree = bench->tree,
@@ -346,6 +390,7 @@ kd_status bench_trace(const bench_request *request) {
         bench_model model;
         KD_TRY(bench_model_open(&model, bench_model_path(request, i)));
         kd_status status = KD_OK;
+        if (bench_selects_cuda(request)) status = run_opening(request, &model);
         for (const tritree_builder *const *row = tritree_builders; *row && status == KD_OK; ++row)
             if (request->builders.count ? bench_selects(&request->builders, (*row)->name)
                                         : row == tritree_builders)
