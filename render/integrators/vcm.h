@@ -164,10 +164,21 @@ KD_FN bool vcm_light_turn(const vcm_view *view, const scene_view *scene, vcm_lig
         if (path->chain.from_lens) turn.merges = vcm_merges_in(view, in);
     } else {
         const rng_block random = rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER);
-        bsdf_sample next = bsdf_draw(at, wo, random, BSDF_FLUX);
-        if (view->guide.count)
-            guided = guide_draw(&view->guide, GUIDE_LIGHT, at, wo,
-                                rng_draw(state->key, state->step, VCM_DRAW_GUIDE), &next);
+        bsdf_sample next;
+        /* functions that are called get copies, so that a kernel keeps the surface in registers */
+        if (surface_is_tilted(at)) {
+            const surface shown = *at;
+            next = bsdf_draw_flux(&shown, wo, random);
+        } else {
+            next = bsdf_draw_at(at, wo, random, BSDF_FLUX);
+        }
+        if (view->guide.count) {
+            const surface shown = *at;
+            bsdf_sample mixed = next;
+            guided = guide_draw(&view->guide, GUIDE_LIGHT, &shown, wo,
+                                rng_draw(state->key, state->step, VCM_DRAW_GUIDE), &mixed);
+            next = mixed;
+        }
         flying->power = vec3_mul(carried, next.weight);
         if (!(vec3_largest(flying->power) > 0)) return false;
         path->from = at->position;
@@ -236,7 +247,8 @@ KD_FN vec3 vcm_light_scattered(const vcm_view *view, const scene_view *scene,
     }
     vec3 sent;
     if (surface_is_tilted(at)) {
-        sent = vec3_mul(bsdf_flux(at, wi, wo), flying->power);
+        const surface shown = *at; /* a copy for the called function */
+        sent = vec3_mul(bsdf_flux(&shown, wi, wo), flying->power);
     } else { /* without a call where the shading normal is the geometric one */
         photon like;
         memset(&like, 0, sizeof like);

@@ -69,9 +69,11 @@ KD_FN void vcm_eye_weigh_hit(const vcm_view *view, const scene_view *scene,
     const uint32_t which = sky                      ? scene->environment.light
                            : scene->triangle_lights ? scene->triangle_lights[at->triangle]
                                                     : KD_NONE;
-    if (sky && scene->environment.sun_count && path->state.scattered > 0)
-        *sent = vcm_eye_sky(view, scene, path);
-    else
+    if (sky && scene->environment.sun_count && path->state.scattered > 0) {
+        const vcm_eye_path seen = *path; /* called functions get copies, so that a kernel keeps
+                                            paths and surfaces in registers */
+        *sent = vcm_eye_sky(view, scene, &seen);
+    } else
         *sent = vec3_scale(*sent, vcm_eye_hit_weight(view, scene, path, which,
                                                      sky ? path->state.ray.origin : at->position));
 }
@@ -179,24 +181,30 @@ KD_FN void vcm_eye_merge_photon(const vcm_view *view, const vcm_eye_path *path,
                  vcm_tinted(view, landed->disperses && !path->disperses, sent), view->scale);
 }
 
+/* Returns true if a photon of the range merges with an eye path of `depth` rays. Reads the first 16
+   bytes of the photon alone if the path is at a surface. */
+KD_FN bool vcm_eye_meets(const vcm_view *view, const vcm_meeting *met, int32_t depth,
+                         const vcm_grid_range *range, const vcm_photon *landed) {
+    if (!(pointtree_dist2(met->place, landed->place) <= pointtree_bound2(view->radius)))
+        return false;
+    if (depth + (int32_t)landed->landed > view->path.max_depth) return false;
+    if (met->in ? !vcm_photon_is_in(landed, met->index) : !vcm_photon_faces(landed, met->normal))
+        return false;
+    return vcm_grid_holds(&view->grid, range, landed->place);
+}
+
 /* Flux of the light paths that merge with the eye path; of each range of photons, from number
    `offset` on in steps of `stride`. */
 KD_FN flux_sum vcm_eye_merge_part(const vcm_view *view, const vcm_eye_path *path,
                                   const vcm_meeting *met, int32_t depth, uint32_t offset,
                                   uint32_t stride) {
-    const float bound2 = pointtree_bound2(view->radius);
     vcm_grid_walk walk = vcm_grid_begin(&view->grid, met->place, view->radius);
     vcm_grid_range range;
     flux_sum sum = flux_sum_none();
     while (vcm_grid_next(&view->grid, &walk, &range))
         for (uint32_t i = range.begin + offset; i < range.end; i += stride) {
             const vcm_photon *landed = &view->grid.photons[i];
-            if (!(pointtree_dist2(met->place, landed->place) <= bound2)) continue;
-            if (depth + (int32_t)landed->landed > view->path.max_depth) continue;
-            if (met->in ? !vcm_photon_is_in(landed, met->index)
-                        : !vcm_photon_faces(landed, met->normal))
-                continue;
-            if (vcm_grid_holds(&view->grid, &range, landed->place))
+            if (vcm_eye_meets(view, met, depth, &range, landed))
                 vcm_eye_merge_photon(view, path, met, landed, &sum);
         }
     return sum;
@@ -257,9 +265,14 @@ KD_FN bool vcm_eye_turn(const vcm_view *view, const scene_view *scene, vcm_eye_p
     const vec3 wo = vec3_negate(state->ray.direction);
     const uint32_t ahead =
         event == PATH_SCATTERS ? guide_ahead(&view->guide, GUIDE_EYE, at, wo) : 0;
-    if (ahead ? !vcm_eye_guided(view, scene, state, at, ahead, depth, key)
-              : !path_go_on(scene, state, event, at, depth, key))
+    if (ahead) {
+        const surface shown = *at; /* a copy, as for vcm_eye_sky */
+        path_state guided = *state;
+        if (!vcm_eye_guided(view, scene, &guided, &shown, ahead, depth, key)) return false;
+        *state = guided;
+    } else if (!path_go_on(scene, state, event, at, depth, key)) {
         return false;
+    }
     /* nothing else finds light behind a surface that scatters */
     if (!view->weighs && !state->specular) return false;
     vcm_turn turn = {state->pdf, state->pdf, 1, state->specular, false, 0};

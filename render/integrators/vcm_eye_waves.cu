@@ -1,9 +1,10 @@
 /* Eye paths of `vcm` as wavefronts on a CUDA device (vcm_eye.h, vcm_waves.cuh).
    Data flow: eye_begin starts the paths of pixels; their rays are cast; wave_list sorts the paths by
-              the kind of surface hit; eye_shade adds emission and merges, stores what a sampled
-   lamp brings with its shadow ray, and samples the next rays; the shadow rays are cast; add_shadows
-   adds what was stored. eye_finish traces the last few paths to their ends, and eye_film adds
-   radiance and splats to the film.
+              the kind of surface hit; eye_shade adds emission, stores what a sampled lamp brings
+              with its shadow ray, samples the next rays, and leaves requests to merge, which
+              eye_merge (vcm.cu) reads; the shadow rays are cast; add_shadows adds what was stored.
+              eye_finish traces the last few paths to their ends, and eye_film adds radiance and
+              splats to the film.
    Invariants: the terms added to a slot, and their order, are those of vcm_eye_next, so the film
                has the CPU's bits. */
 #include "render/integrators/integrators.h"
@@ -135,8 +136,11 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const vcm_vi
 }
 
 /* --- merges -----------------------------------------------------------------------------------
-   Idea: most lookups find a few photons, but one in some hundred finds hundreds, and a block would wait for it. So a thread processes only few photons alone; a warp shares the others'
-         lookups, one after another. Sums of integers do not depend on the order. */
+   Idea: at diffuse surfaces, which are most of those where paths merge, the lookup is left to a
+         kernel of its own (vcm.cu). The others are rare. Most of their lookups find a few photons,
+         but one in some hundred finds hundreds, and a block would wait for it. So a thread
+   processes only few photons alone; a warp shares the others' lookups, one after another. Sums of
+         integers do not depend on the order. */
 
 enum { MERGE_ALONE = 64 };
 
@@ -178,20 +182,25 @@ __device__ __forceinline__ int64_t warp_sum(int64_t part) {
     return part;
 }
 
-/* To be called by all threads of a block of SHADE_BLOCK. */
+/* Merges the paths whose `merges` is set, and adds what that brings to s.sent. To be called by all
+   threads of a block of SHADE_BLOCK. */
 template <bool general>
-__device__ __forceinline__ void eye_merge(const scene_view &scene, const vcm_view &view,
-                                          shaded_eye &s) {
+__device__ __forceinline__ void merge_here(const scene_view &scene, const vcm_view &view,
+                                           bool merges, shaded_eye &s) {
     __shared__ merge_job jobs[SHADE_BLOCK / 32];
     merge_job *job = jobs + threadIdx.x / 32;
     const uint32_t lane = threadIdx.x % 32;
-    const bool merges = s.arrives && vcm_eye_merges(&view, s.turn, &s.at);
     const bool in_volume = general && s.turn == PATH_SCATTERS_IN_VOLUME;
     const uint32_t tests =
         merges ? merge_tests(view, in_volume ? s.path.state.place : s.at.position) : 0;
     flux_sum sum = flux_sum_none();
-    if (tests > 0 && tests <= MERGE_ALONE)
-        merge_part<general>(&view, &scene, &s.path, &s.at, (int32_t)s.depth, 0, 1, &sum);
+    if (tests > 0 && tests <= MERGE_ALONE) {
+        const vcm_eye_path path = s.path; /* copies, as for vcm_eye_sky */
+        const surface at = s.at;
+        flux_sum alone;
+        merge_part<general>(&view, &scene, &path, &at, (int32_t)s.depth, 0, 1, &alone);
+        sum = alone;
+    }
     for (unsigned left = __ballot_sync(~0u, tests > MERGE_ALONE); left; left &= left - 1) {
         const bool own = (int)lane == __ffs(left) - 1;
         flux_sum part;
@@ -208,11 +217,27 @@ __device__ __forceinline__ void eye_merge(const scene_view &scene, const vcm_vie
         if (own) sum = part;
         __syncwarp();
     }
-    if (!s.arrives) return;
-    s.sent = vcm_tinted(&view, s.path.disperses, s.sent);
     if (!merges) return;
     const vcm_meeting met = meeting_at<general>(&view, &scene, &s.path, &s.at);
     s.sent = vec3_add(s.sent, vcm_eye_brings(&view, &s.path, vcm_eye_merged(&view, &met, &sum)));
+}
+
+/* Merges path i, or leaves a request in its place in the store. */
+template <bool general, bool diffuse>
+__device__ __forceinline__ void merge_or_request(const scene_view &scene, const vcm_view &view,
+                                                 const path_waves &w, const path_store &store,
+                                                 uint32_t i, shaded_eye &s) {
+    const bool merges = s.arrives && vcm_eye_merges(&view, s.turn, &s.at);
+    const bool later =
+        merges && (diffuse || (s.turn == PATH_SCATTERS && s.at.kind == MATERIAL_DIFFUSE));
+    if (s.arrives) s.sent = vcm_tinted(&view, s.path.disperses, s.sent);
+    if (!diffuse) merge_here<general>(scene, view, merges && !later, s);
+    if (later) {
+        store_merge(store, w.hits, i, s.path, s.at, s.slot, s.depth, s.sent);
+        s.sent = vec3_all(0);
+    } else if ((general || diffuse) && i != KD_NONE) {
+        store.ids[i].x = KD_NONE;
+    }
 }
 
 /* --- lamps and continuation ------------------------------------------------------------------- */
@@ -274,7 +299,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         shaded_eye s;
         eye_arrive<general, diffuse>(scene, view, w, from, i, s);
         __syncthreads();
-        eye_merge<general>(scene, view, s);
+        merge_or_request<general, diffuse>(scene, view, w, from, i, s);
         __syncthreads();
         eye_light<general, diffuse>(scene, view, w, &now->shadows, s);
         __syncthreads();
@@ -346,6 +371,7 @@ template <bool general> kd_status run_eye_wave(const wave_run *run, const vcm_vi
     if constexpr (!general)
         KD_TRY(vcm_start(run, view, eye_shade<false, true>, SHADE_BLOCK,
                          "eye_shade of diffuse surfaces"));
+    KD_TRY(vcm_merge_wave(run, view));
     if (!view->shows_lamps) return KD_OK;
     KD_TRY(cast_shadows(run));
     return add_shadows<general>(run);

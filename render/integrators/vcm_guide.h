@@ -48,21 +48,28 @@ KD_FN float guide_box_pdf(const box3 *box, vec3 place, vec3 direction) {
            (3 * size.x * size.y * size.z);
 }
 
-/* Returns a bit for each opening towards which paths of that kind are guided at the surface when
-   they come from `from`: those ahead of it, and above its plane. */
-KD_FN uint32_t guide_ahead(const vcm_guide *guide, guide_way way, const surface *at, vec3 from) {
+/* As guide_ahead, at a place on a surface that guides paths. The functions that few scenes need are
+   called, so that kernels stay small. */
+KD_FN_NOINLINE uint32_t guide_ahead_of(const vcm_guide *guide, guide_way way, vec3 place,
+                                       vec3 normal, vec3 from) {
     uint32_t ahead = 0;
-    if (guide->count == 0 || !surface_holds_photons(at) || surface_mirrors(at)) return 0;
-    const float side = vec3_dot(from, at->geometric) < 0 ? -1.0f : 1.0f;
+    const float side = vec3_dot(from, normal) < 0 ? -1.0f : 1.0f;
     for (uint32_t i = 0; i < guide->count; ++i) {
         const guide_opening *opening = &guide->openings[i];
-        const vec3 to = vec3_sub(box3_centre(opening->box), at->position);
+        const vec3 to = vec3_sub(box3_centre(opening->box), place);
         const float distance = vec3_length(to), along = vec3_dot(to, opening->through);
         if ((way == GUIDE_EYE ? -along : along) > 0.1f * distance &&
-            side * vec3_dot(to, at->geometric) > 0.02f * distance)
+            side * vec3_dot(to, normal) > 0.02f * distance)
             ahead |= 1u << i;
     }
     return ahead;
+}
+
+/* Returns a bit for each opening towards which paths of that kind are guided at the surface when
+   they come from `from`: those ahead of it, and above its plane. */
+KD_FN uint32_t guide_ahead(const vcm_guide *guide, guide_way way, const surface *at, vec3 from) {
+    if (guide->count == 0 || !surface_holds_photons(at) || surface_mirrors(at)) return 0;
+    return guide_ahead_of(guide, way, at->position, at->geometric, from);
 }
 
 /* Share of the directions that are guided. */
@@ -70,17 +77,21 @@ KD_FN float guide_share(const surface *at) {
     return float_clamp(1 - vec3_largest(at->diffuse), 0.1f, 0.5f);
 }
 
-/* Density of the mixture; `pdf`: of the BSDF. */
-KD_FN float guide_mixed(const vcm_guide *guide, uint32_t ahead, const surface *at, vec3 to,
-                        float pdf) {
+KD_FN_NOINLINE float guide_mixed_at(const vcm_guide *guide, uint32_t ahead, vec3 place, float share,
+                                    vec3 to, float pdf) {
     float sum = 0, count = 0;
     for (uint32_t i = 0; i < guide->count; ++i)
         if (ahead >> i & 1) {
             count += 1;
-            sum += guide_box_pdf(&guide->openings[i].box, at->position, to);
+            sum += guide_box_pdf(&guide->openings[i].box, place, to);
         }
-    const float share = guide_share(at);
     return count > 0 ? (1 - share) * pdf + share * sum / count : pdf;
+}
+
+/* Density of the mixture; `pdf`: of the BSDF. */
+KD_FN float guide_mixed(const vcm_guide *guide, uint32_t ahead, const surface *at, vec3 to,
+                        float pdf) {
+    return guide_mixed_at(guide, ahead, at->position, guide_share(at), to, pdf);
 }
 
 /* Density of sampling `to` at a surface when coming from `from`; `pdf`: of the BSDF. */

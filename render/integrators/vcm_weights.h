@@ -119,6 +119,7 @@ KD_FN float vcm_pdf_radiance(const surface *at, vec3 from, vec3 to) {
 /* The same for light paths. */
 KD_FN float vcm_pdf_flux(const surface *at, vec3 from, vec3 to) {
     if (!surface_is_tilted(at)) return bsdf_pdf(at, from, to);
+    if (at->kind == MATERIAL_DIFFUSE) return bsdf_even_pdf(at, from, to); /* as bsdf_flux_pdf */
     surface seen = *at;
     surface_turn(&seen, from);
     return bsdf_flux_pdf(&seen, from, to);
