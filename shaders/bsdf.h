@@ -229,17 +229,22 @@ KD_FN float bsdf_even_pdf(const surface *at, vec3 wo, vec3 wi) {
     return cosine * vec3_dot(wo, at->geometric) > 0 ? fabsf(cosine) / KD_PI : 0;
 }
 
-/* Returns what is scattered towards wi (1/sr) per flux from wo: f |cos|, all lobes that are not
-   delta distributions. */
-KD_FN_NOINLINE vec3 bsdf_flux(const surface *at, vec3 wo, vec3 wi) {
+/* bsdf_flux of a tilted surface. */
+KD_FN vec3 bsdf_flux_tilted(const surface *at, vec3 wo, vec3 wi) {
     const float arrives = vec3_dot(wo, at->geometric), leaves = vec3_dot(wi, at->geometric);
-    if (!surface_is_tilted(at))
-        return vec3_scale(bsdf_evaluate_at(at, wi, wo, BSDF_RADIANCE), fabsf(leaves));
     surface seen = *at;
     surface_turn(&seen, wi);
     if (arrives == 0 || (at->smooth_height > 0 && arrives * leaves <= 0)) return vec3_all(0);
     const vec3 value = bsdf_evaluate_at(&seen, wi, wo, BSDF_RADIANCE);
     return vec3_scale(value, fabsf(vec3_dot(wo, seen.normal) * leaves / arrives));
+}
+
+/* Returns what is scattered towards wi (1/sr) per flux from wo: f |cos|, all lobes that are not
+   delta distributions. */
+KD_FN_NOINLINE vec3 bsdf_flux(const surface *at, vec3 wo, vec3 wi) {
+    if (surface_is_tilted(at)) return bsdf_flux_tilted(at, wo, wi);
+    const float leaves = vec3_dot(wi, at->geometric);
+    return vec3_scale(bsdf_evaluate_at(at, wi, wo, BSDF_RADIANCE), fabsf(leaves));
 }
 
 /* Returns the density (1/sr) with which bsdf_draw samples wi in BSDF_FLUX mode. */
@@ -258,6 +263,19 @@ KD_FN vec3 bsdf_draw_even(const surface *at, vec3 wo, float u, float v, float si
     return frame3_to_world(&axes, sample_cosine_hemisphere(u, v));
 }
 
+KD_FN bool bsdf_transmits(const surface *at, vec3 wo, vec3 wi) {
+    return vec3_dot(wi, at->geometric) * vec3_dot(wo, at->geometric) < 0;
+}
+
+/* Corrects the weight of a sample of a delta distribution for the tilt: Veach 1997, eq. 5.19. */
+KD_FN void bsdf_tilt_specular(const surface *at, vec3 wo, float even, bsdf_sample *sample) {
+    const float above = vec3_dot(wo, at->normal) * vec3_dot(sample->direction, at->geometric);
+    const float below = vec3_dot(wo, at->geometric) * vec3_dot(sample->direction, at->normal);
+    const float share = below != 0 ? fabsf(above / below) / (1 - even) : 0;
+    sample->weight = vec3_scale(sample->weight, share);
+}
+
+/* Samples the flux of a tilted surface. */
 KD_FN_NOINLINE bsdf_sample bsdf_draw_flux(const surface *at, vec3 wo, rng_block random) {
     const float even = bsdf_even_odds(at), lot = random.value[2];
     bsdf_sample sample;
@@ -267,23 +285,30 @@ KD_FN_NOINLINE bsdf_sample bsdf_draw_flux(const surface *at, vec3 wo, rng_block 
     } else {
         random.value[2] = float_min((lot - even) / (1 - even), 0x1.fffffep-1f);
         sample = bsdf_draw_at(at, wo, random, BSDF_FLUX);
-        if (sample.specular) { /* Veach 1997, eq. 5.19 */
-            const float above =
-                vec3_dot(wo, at->normal) * vec3_dot(sample.direction, at->geometric);
-            const float below =
-                vec3_dot(wo, at->geometric) * vec3_dot(sample.direction, at->normal);
-            const float share = below != 0 ? fabsf(above / below) / (1 - even) : 0;
-            sample.weight = vec3_scale(sample.weight, share);
+        if (sample.specular) {
+            bsdf_tilt_specular(at, wo, even, &sample);
             return sample;
         }
         if (!(sample.pdf > 0)) return sample; /* absorbed */
     }
-    sample.transmitted =
-        vec3_dot(sample.direction, at->geometric) * vec3_dot(wo, at->geometric) < 0;
+    sample.transmitted = bsdf_transmits(at, wo, sample.direction);
     sample.pdf = bsdf_flux_pdf(at, wo, sample.direction);
     sample.weight = vec3_all(0);
     if (sample.pdf > 0)
         sample.weight = vec3_scale(bsdf_flux(at, wo, sample.direction), 1 / sample.pdf);
+    return sample;
+}
+
+/* bsdf_draw_flux of a diffuse surface: all samples are drawn about the geometric normal. */
+KD_FN bsdf_sample bsdf_draw_flux_diffuse(const surface *at, vec3 wo, rng_block random) {
+    bsdf_sample sample;
+    sample.direction = bsdf_draw_even(at, wo, random.value[0], random.value[1], random.value[2]);
+    sample.specular = false;
+    sample.transmitted = bsdf_transmits(at, wo, sample.direction);
+    sample.pdf = bsdf_even_pdf(at, wo, sample.direction);
+    sample.weight = vec3_all(0);
+    if (sample.pdf > 0)
+        sample.weight = vec3_scale(bsdf_flux_tilted(at, wo, sample.direction), 1 / sample.pdf);
     return sample;
 }
 
@@ -300,6 +325,23 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
 KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
     if (mode == BSDF_RADIANCE || !surface_is_tilted(at)) return bsdf_draw_at(at, wo, random, mode);
     return bsdf_draw_flux(at, wo, random);
+}
+
+/* bsdf_draw with BSDF_FLUX. `kind`: as for surface_of_hit. A surface whose address a called
+   function gets is kept in memory by kernels, so this function calls none for the kinds diffuse,
+   mirror and smooth glass. */
+KD_FN bsdf_sample bsdf_draw_flux_kind(const surface *at, int32_t kind, vec3 wo, rng_block random) {
+    const bool tilted = surface_is_tilted(at);
+    if (kind != MATERIAL_DIFFUSE && kind != MATERIAL_MIRROR && kind != MATERIAL_GLASS)
+        return bsdf_draw(at, wo, random, BSDF_FLUX);
+    if (kind == MATERIAL_DIFFUSE && tilted) return bsdf_draw_flux_diffuse(at, wo, random);
+    if (kind == MATERIAL_GLASS && tilted && at->alpha > 0) {
+        const surface copy = *at;
+        return bsdf_draw_flux(&copy, wo, random);
+    }
+    bsdf_sample sample = bsdf_draw_at(at, wo, random, BSDF_FLUX);
+    if (tilted && sample.specular) bsdf_tilt_specular(at, wo, 0, &sample);
+    return sample;
 }
 
 #endif

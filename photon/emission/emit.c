@@ -91,7 +91,7 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_path_go_on(scene, filter, turn, &at, state, ledger) &&
+    *on = photon_path_go_on(scene, filter, turn, &at, SURFACE_ANY, state, ledger) &&
           !photon_path_is_over(filter, state, ledger);
     return KD_OK;
 }

@@ -263,7 +263,7 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
         arena.base = (char *)emitter->batch.memory;
         arena.used = 0;
         KD_TRY(lay_out(batch, &arena));
-        KD_TRY(emit_by_waves(batch, scene, order));
+        KD_TRY(emit_by_waves(batch, scene, order, &emitter->waves));
         KD_TRY(scan_counts(batch, batch->cub));
         if (!share->comm) {
             find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
@@ -371,7 +371,7 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitte
         return list->emitted ? 16 * min(list->emitted, FIRST_PATHS)
                              : min(FIRST_PATHS, 2 * order->target + FEW_PATHS);
     const double missing = (double)(order->target - list->count);
-    const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
+    const double paths = missing / yield + 8 * sqrt(missing / yield) + 64;
     return paths < (double)maximum ? (uint64_t)paths : maximum;
 }
 

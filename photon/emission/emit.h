@@ -160,6 +160,7 @@ typedef struct photon_emitter_cuda {
     device_buffer batch, state;
     double yield;           /* photons per path in the last emission; 0: not known */
     uint32_t path_capacity; /* limit of paths in flight; 0: chosen for the device */
+    uint32_t waves;         /* wavefronts of the last large batch; 0: not known */
 } photon_emitter_cuda;
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be zeroed */

@@ -3,191 +3,19 @@
            GPUs".
    Idea: as for camera paths (render/frame), each wavefront has four steps: the batch's next paths
          fill the pool, rays are traced, paths are listed by the kind of surface hit, and two
-         kernels shade diffuse surfaces and all others. Counts stay on the device; the host launches
-         ahead and checks only after every fourth wavefront. When all paths have been started and
-         few are left, these are completed by one thread each.
+         kernels shade diffuse surfaces and all others. Code for one kind keeps the surface in
+         registers. Counts stay on the device; the host launches ahead, as many wavefronts as the
+         last batch had, and then checks. When all paths have been started and few are left, these
+         are completed by one thread each: a wavefront takes as long as its slowest ray, while
+         these threads do not wait for each other.
    Work: a ray, and a read and a write of 64 bytes, per surface.
-   Memory: 175 bytes per path in flight; the ledger of each path of the batch, 48 bytes, has a fixed
-           position, and its watts are added in the order of the path.
+   Memory: see emit_store.cuh. A path's watts are added in the order of the path.
    Invariants: the photons and the ledger of each path have the bits of photon_trace; a path is
                handled by one thread per kernel. */
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
-#include "accel/rays/batch_device.h"
-#include "core/device/wave_parts.cuh"
-#include "photon/emission/photon_trace.h"
-
-enum {
-    EMIT_LISTS = MATERIAL_KINDS,
-    EMIT_RING = 3,               /* records of the previous, the current and the next wavefront */
-    EMIT_POLL_EVERY = 4,         /* wavefronts between two checks by the host */
-    EMIT_FEW = 1 << 14,          /* wavefronts of fewer paths are not worth a launch */
-    EMIT_PATHS_AT_ONCE = 1 << 21 /* maximum number of paths in flight */
-};
-enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
-enum { EMIT_STEP_MAX = 0xffff, EMIT_LAYER_BITS = 9 };
-
-struct emit_record {
-    uint32_t rays;       /* number of paths, and so of rays, of this wavefront */
-    uint32_t kept;       /* number of paths that continue from the previous wavefront */
-    uint32_t begin, end; /* paths of the batch that start in this wavefront */
-    uint32_t ray_cursor[TRITREE_CUDA_CURSOR];
-    kind_counts<EMIT_LISTS> kinds;
-};
-
-struct photon_store {
-    float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
-    float4 *power; /* power, and wavelength */
-    /* x: index in the batch, KD_NONE if empty
-       y: step | layers << 16 | kind << 25
-       z: bounce | landed << 8 | light << 16
-       w: medium (24 bits, extended by its sign) | scattered << 24 */
-    uint4 *ids;
-};
-
-/* Energy balance of a path, without its ray count. Members that change at each surface are
-   contiguous, in one cache line. */
-struct alignas(16) photon_path_ledger {
-    double absorbed, ended, media, escaped, cut, emitted;
-};
-
-/* A photon in the heap, with its number on its path. */
-struct alignas(16) landed_photon {
-    photon at;
-    uint32_t number;
-};
-/* copied as four uint4 */
-static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and read");
-
-struct emission_batch {
-    uint64_t first_path;
-    uint32_t paths, heap_capacity; /* capacity of the heap */
-    cudaStream_t stream;           /* used for all operations */
-    double scale;                  /* scale of the ledger */
-    landed_photon *landed;
-    uint32_t *order; /* positions in the heap of the photons used */
-    /* number of photons of each path; after the scan, position of its first photon */
-    uint32_t *counts;
-    uint32_t *rays; /* number of rays traced for each path */
-    photon_path_ledger *ledger;
-    uint32_t *landed_count; /* number of photons in the heap; may exceed its capacity */
-    void *cub;
-    size_t cub_bytes;
-    /* the pool */
-    uint32_t capacity;
-    emit_record *ring;
-    photon_store stores[2];
-    float4 *hits;
-    void *scratch; /* scratch memory of the ray tracing kernels */
-    kind_lists kinds;
-};
-
-static inline uint32_t emit_scratch_capacity(uint32_t capacity) {
-    return capacity / 8 + 32;
-}
-
-__device__ __forceinline__ emit_record *emit_record_at(const emission_batch &batch, uint32_t wave) {
-    return batch.ring + wave % EMIT_RING;
-}
-
-/* --- paths ------------------------------------------------------------------------------------ */
-
-/* A path on the device. */
-struct wave_photon {
-    photon_path state;
-    uint32_t path, landed;
-};
-
-__device__ __forceinline__ void store_photon(const photon_store &store, uint32_t at,
-                                             const wave_photon &photon) {
-    const emitted_photon &flying = photon.state.flying;
-    store_ray(store.rays, at, flying.ray);
-    store.power[at] = with_fourth(flying.power, flying.wavelength);
-    store.ids[at] = make_uint4(photon.path,
-                               photon.state.step | photon.state.layers << 16 |
-                                   (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
-                               photon.state.bounce | photon.landed << 8 | flying.light << 16,
-                               (flying.medium & 0xffffffu) | photon.state.scattered << 24);
-}
-
-__device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
-                                                   const emission_batch &batch,
-                                                   const photon_emission &emission) {
-    wave_photon photon;
-    const float4 power = store.power[at];
-    const uint4 ids = store.ids[at];
-    emitted_photon &flying = photon.state.flying;
-    flying.ray = load_stored_ray(store.rays, at);
-    flying.power = first_three(power);
-    flying.wavelength = power.w;
-    flying.light = ids.z >> 16;
-    flying.medium = (uint32_t)((int32_t)(ids.w << 8) >> 8);
-    photon.path = ids.x;
-    photon.landed = ids.z >> 8 & 0xffu;
-    photon.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
-    photon.state.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
-    photon.state.bounce = ids.z & 0xffu;
-    photon.state.scattered = ids.w >> 24;
-    photon.state.step = ids.y & EMIT_STEP_MAX;
-    photon.state.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
-    return photon;
-}
-
-__device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
-                                                   const photon_store &store, uint32_t at) {
-    fetch_ahead(store.rays + 2 * (uint64_t)at);
-    fetch_ahead(store.power + at);
-    fetch_ahead(store.ids + at);
-    fetch_ahead(batch.hits + at);
-}
-
-/* --- ledgers ---------------------------------------------------------------------------------- */
-
-/* Loads the members that a surface, or a scattering point in a medium, changes. */
-template <bool media>
-__device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch, uint32_t path) {
-    const photon_path_ledger *from = batch.ledger + path;
-    photon_ledger ledger;
-    memset(&ledger, 0, sizeof ledger);
-    ledger.absorbed = from->absorbed;
-    ledger.ended = from->ended;
-    if (media) ledger.media = from->media;
-    return ledger;
-}
-
-template <bool media>
-__device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_t path,
-                                            const photon_ledger &ledger) {
-    photon_path_ledger *to = batch.ledger + path;
-    to->absorbed = ledger.absorbed;
-    to->ended = ledger.ended;
-    if (media) to->media = ledger.media;
-}
-
-/* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
-template <bool media>
-__device__ __forceinline__ void
-finish_photon(const emission_batch &batch, const wave_photon &photon, const photon_ledger &ledger) {
-    photon_path_ledger *to = batch.ledger + photon.path;
-    keep_ledger<media>(batch, photon.path, ledger);
-    if (ledger.escaped != 0) to->escaped = ledger.escaped;
-    if (ledger.cut != 0) to->cut = ledger.cut;
-    batch.counts[photon.path] = photon.landed;
-    /* in media, rays were traced to find the medium at the start */
-    batch.rays[photon.path] = (media ? batch.rays[photon.path] : 0) + photon.state.step;
-}
-
-__device__ __forceinline__ photon_ledger whole_ledger(const photon_path_ledger &path_ledger) {
-    photon_ledger ledger;
-    memset(&ledger, 0, sizeof ledger);
-    ledger.emitted = path_ledger.emitted;
-    ledger.absorbed = path_ledger.absorbed;
-    ledger.escaped = path_ledger.escaped;
-    ledger.ended = path_ledger.ended;
-    ledger.cut = path_ledger.cut;
-    ledger.media = path_ledger.media;
-    return ledger;
-}
+#include "accel/wide/compressed_loops.cuh"
+#include "photon/emission/emit_store.cuh"
 
 /* --- start of a wavefront --------------------------------------------------------------------- */
 
@@ -270,8 +98,16 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
     for (int w = 0; w < 4; ++w) ((uint4 *)(batch.landed + at))[w] = words[w];
 }
 
-/* `diffuse`: all surfaces hit are diffuse. */
-template <bool media, bool diffuse>
+/* Asserts the kind of a listed surface, before each use: the compiler does not retain it across
+   barriers, atomics and calls, so code for one kind would contain the code for all others, too. */
+template <int32_t kind> __device__ __forceinline__ void as_listed(surface &at) {
+    if (kind != SURFACE_ANY) at.kind = kind;
+    if (kind == SURFACE_ANY && at.kind < MATERIAL_CONDUCTOR) __builtin_unreachable();
+}
+
+/* `kind`: that of all surfaces hit, or SURFACE_ANY: those without a kernel or list of their own, in
+   media all. */
+template <bool media, int32_t kind>
 __device__ __forceinline__ void
 photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_filter &filter,
               const emission_batch &batch, const photon_store &store, uint32_t i,
@@ -296,79 +132,169 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
         s.turn = PHOTON_PASSES;
         return;
     }
-    s.turn = photon_path_arrive(&scene, &state, hit, media && in_volume,
-                                diffuse ? (int32_t)MATERIAL_DIFFUSE : (int32_t)SURFACE_ANY, &s.at,
-                                &s.ledger);
+    s.turn = photon_path_arrive(&scene, &state, hit, media && in_volume, kind, &s.at, &s.ledger);
 }
 
 /* Stores photons. */
+template <bool media, int32_t kind>
 __device__ __forceinline__ void photon_land(const scene_view &scene, const photon_filter &filter,
                                             const emission_batch &batch, shaded_photon &s) {
     photon slot;
     if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
-    if (photon_path_lands(&scene, &filter, s.turn, &s.at, &s.on.state, &slot))
+    if (!media) as_listed<kind>(s.at);
+    if (photon_path_lands(&scene, &filter, media ? s.turn : PHOTON_SCATTERS, &s.at, &s.on.state,
+                          &slot))
         photon_put(batch, s.on, slot);
 }
 
 /* Returns true if the path has another ray. */
+template <bool media, int32_t kind>
 __device__ __forceinline__ bool photon_continues(const scene_view &scene,
                                                  const photon_filter &filter, shaded_photon &s) {
     if (s.turn == PHOTON_PASSES) return true;
     if (s.turn == PHOTON_ENDS) return false;
-    return photon_path_go_on(&scene, &filter, s.turn, &s.at, &s.on.state, &s.ledger) &&
+    if (!media) as_listed<kind>(s.at);
+    return photon_path_go_on(&scene, &filter, media ? s.turn : PHOTON_SCATTERS, &s.at, kind,
+                             &s.on.state, &s.ledger) &&
            !photon_path_is_over(&filter, &s.on.state, &s.ledger);
 }
 
-/* Data flow: reads the paths of the lists [begin_kind, end_kind) and their hits; writes photons,
-              ledgers and, contiguously, the paths of the next wavefront. */
-template <bool media, bool diffuse>
-__global__
-__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void emit_shade(
-    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
-    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave,
-    uint32_t begin_kind, uint32_t end_kind) {
-    emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
-    const photon_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
-    uint32_t *cursor = now->kinds.chunk + (diffuse ? 0 : 1);
-    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, from, i); };
-    const auto shade = [&](uint32_t i) {
-        shaded_photon s;
-        photon_arrive<media, diffuse>(scene, emission, filter, batch, from, i, s);
-        __syncthreads();
-        photon_land(scene, filter, batch, s);
-        __syncthreads();
-        const bool has_next = photon_continues(scene, filter, s);
-        __syncthreads();
-        if (has_next) {
-            keep_ledger<media>(batch, s.on.path, s.ledger);
-            store_photon(to, take_place(&next->rays), s.on);
-        } else if (s.is) {
-            finish_photon<media>(batch, s.on, s.ledger);
-        }
-    };
-    shade_chunks(batch.kinds, &now->kinds, cursor, begin_kind, end_kind, fetch, shade);
+/* Shades path i, or none (KD_NONE). To be called by all threads of a block. */
+template <bool media, int32_t kind>
+__device__ __forceinline__ void
+photon_shade(const scene_view &scene, const photon_emission &emission, const photon_filter &filter,
+             const emission_batch &batch, uint32_t wave, uint32_t i) {
+    shaded_photon s;
+    photon_arrive<media, kind>(scene, emission, filter, batch, batch.stores[wave % 2], i, s);
+    __syncthreads();
+    photon_land<media, kind>(scene, filter, batch, s);
+    __syncthreads();
+    const bool has_next = photon_continues<media, kind>(scene, filter, s);
+    __syncthreads();
+    if (has_next) {
+        keep_ledger<media>(batch, s.on.path, s.ledger);
+        store_photon(batch.stores[1 - wave % 2], take_place(&emit_record_at(batch, wave + 1)->rays),
+                     s.on);
+    } else if (s.is) {
+        finish_photon<media>(batch, s.on, s.ledger);
+    }
 }
 
-/* Traces the last few paths to their ends, one thread per path. */
+/* Data flow: reads the paths of the list of diffuse surfaces and their hits; writes photons, ledgers
+              and, contiguously, the paths of the next wavefront. */
+static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_DIFFUSE_EACH) void emit_shade_diffuse(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    emit_record *now = emit_record_at(batch, wave);
+    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, batch.stores[wave % 2], i); };
+    const auto shade = [&](uint32_t i) {
+        photon_shade<false, MATERIAL_DIFFUSE>(scene, emission, filter, batch, wave, i);
+    };
+    shade_chunks(batch.kinds, &now->kinds, now->kinds.chunk, MATERIAL_DIFFUSE, MATERIAL_DIFFUSE + 1,
+                 fetch, shade);
+}
+
+/* The same for all lists but that of diffuse surfaces. A block's chunk is of one kind, so mirrors
+   and glass have code of their own, in which the surface is in registers. */
+static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_shade_others(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    __shared__ uint32_t taken;
+    emit_record *now = emit_record_at(batch, wave);
+    shade_chunk chunk;
+    bool more = find_chunk(&now->kinds, 1, EMIT_LISTS, blockIdx.x, &chunk);
+    while (more) {
+        const uint32_t i = chunk.path(batch.kinds, &now->kinds), kind = chunk.kind;
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(now->kinds.chunk + 1, 1u);
+        __syncthreads();
+        more = find_chunk(&now->kinds, 1, EMIT_LISTS, taken, &chunk);
+        const uint32_t coming = more ? chunk.path(batch.kinds, &now->kinds) : KD_NONE;
+        if (coming != KD_NONE) fetch_photon_ahead(batch, batch.stores[wave % 2], coming);
+        if (kind == MATERIAL_MIRROR)
+            photon_shade<false, MATERIAL_MIRROR>(scene, emission, filter, batch, wave, i);
+        else if (kind == MATERIAL_GLASS)
+            photon_shade<false, MATERIAL_GLASS>(scene, emission, filter, batch, wave, i);
+        else
+            photon_shade<false, SURFACE_ANY>(scene, emission, filter, batch, wave, i);
+    }
+}
+
+/* The same for all lists, in media. */
+static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_shade_media(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    emit_record *now = emit_record_at(batch, wave);
+    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, batch.stores[wave % 2], i); };
+    const auto shade = [&](uint32_t i) {
+        photon_shade<true, SURFACE_ANY>(scene, emission, filter, batch, wave, i);
+    };
+    shade_chunks(batch.kinds, &now->kinds, now->kinds.chunk, 0, EMIT_LISTS, fetch, shade);
+}
+
+/* --- the last paths --------------------------------------------------------------------------- */
+
+/* A ray per lane, for compressed_alone. */
+struct lane_work {
+    const ray &cast;
+    ray_hit &hit;
+
+    __device__ __forceinline__ void load(uint32_t, float4 &o, float4 &d) const {
+        o = with_fourth(cast.origin, cast.tmin), d = with_fourth(cast.direction, cast.tmax);
+    }
+    __device__ __forceinline__ void store(uint32_t, float t, float u, float v, uint32_t id) const {
+        hit.t = t, hit.u = u, hit.v = v, hit.triangle = id;
+    }
+};
+
+/* tritree_closest for the lanes of a warp, through the fastest form that the tree has. All lanes
+   must call it; `is`: the lane has a ray. */
+static __device__ __noinline__ ray_hit emit_closest(const tritree_view &tree, ray cast, bool is) {
+    ray_hit hit = {cast.tmax, 0, 0, KD_NONE};
+    const lane_work work = {cast, hit};
+    if (!tree.compressed) {
+        if (is) hit = tritree_closest(&tree, cast);
+    } else if (tree.indexed) {
+        compressed_alone<false, false, true>(tree, work, is ? 0 : KD_NONE);
+    } else {
+        compressed_alone<false, false, false>(tree, work, is ? 0 : KD_NONE);
+    }
+    __syncwarp();
+    return hit;
+}
+
+/* Traces the last few paths to their ends, one thread per path.
+   Data flow: reads the paths of the wavefront; writes photons and ledgers. */
 static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void emit_finish(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const uint32_t count = emit_record_at(batch, wave)->rays;
-    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EMIT_FINISH_BLOCK) {
-        wave_photon wave_photon = load_photon(batch.stores[wave % 2], i, batch, emission);
-        if (wave_photon.path == KD_NONE) continue;
-        photon_ledger ledger = load_ledger<true>(batch, wave_photon.path);
-        bool flies = true;
-        while (flies) {
+    uint32_t i = spread_first(count);
+    wave_photon on;
+    photon_ledger ledger;
+    bool flies = false;
+    on.state.flying.ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+    for (;;) {
+        while (!flies && i < count) {
+            on = load_photon(batch.stores[wave % 2], i, batch, emission);
+            flies = on.path != KD_NONE;
+            if (flies) ledger = load_ledger<true>(batch, on.path);
+            i += gridDim.x * EMIT_FINISH_BLOCK;
+        }
+        if (!__any_sync(~0u, flies)) return;
+        const ray_hit hit = emit_closest(scene.tree, on.state.flying.ray, flies);
+        if (flies) {
             photon slot;
             bool stored;
-            flies = photon_path_next(&scene, &filter, &wave_photon.state, &slot, &stored, &ledger);
-            if (stored) photon_put(batch, wave_photon, slot);
+            ++on.state.step;
+            flies = photon_path_reach(&scene, &filter, &on.state, hit, &slot, &stored, &ledger) &&
+                    !photon_path_is_over(&filter, &on.state, &ledger);
+            if (stored) photon_put(batch, on, slot);
+            if (!flies && scene.medium_count > 0)
+                finish_photon<true>(batch, on, ledger);
+            else if (!flies)
+                finish_photon<false>(batch, on, ledger);
         }
-        if (scene.medium_count > 0)
-            finish_photon<true>(batch, wave_photon, ledger);
-        else
-            finish_photon<false>(batch, wave_photon, ledger);
+        __syncwarp();
     }
 }
 
@@ -406,14 +332,17 @@ static inline kd_status emit_cast(const emission_batch *batch, const scene_view 
     return trace_counted_cuda(&tree, &rays);
 }
 
-template <bool media, bool diffuse>
-kd_status emit_shade_kinds(const emission_batch *batch, const scene_view *scene,
-                           const photon_order *order, uint32_t wave, uint32_t begin, uint32_t end) {
+/* Launches KERNEL(scene, emission, filter, batch, wave) with as many blocks as the device can
+   hold. */
+template <class KERNEL>
+kd_status emit_launch(const emission_batch *batch, const scene_view *scene,
+                      const photon_order *order, uint32_t wave, KERNEL kernel, int block,
+                      const char *name) {
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, emit_shade<media, diffuse>, SHADE_BLOCK));
-    emit_shade<media, diffuse><<<blocks, SHADE_BLOCK, 0, batch->stream>>>(
-        *scene, order->emission, order->filter, *batch, wave, begin, end);
-    KD_CUDA_LAUNCHED("emit_shade");
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
+    kernel<<<blocks, block, 0, batch->stream>>>(*scene, order->emission, order->filter, *batch,
+                                                wave);
+    KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }
 
@@ -422,47 +351,53 @@ template <bool media>
 kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const photon_order *order,
                     uint32_t wave) {
     unsigned blocks = 0;
-    if (wave == 0 || batch->capacity < batch->paths) { /* otherwise all paths have started */
-        KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
-        emit_begin<media><<<blocks, EMIT_BEGIN_BLOCK, 0, batch->stream>>>(
-            *scene, order->emission, order->filter, *batch, wave);
-        KD_CUDA_LAUNCHED("emit_begin");
-    }
+    if (wave == 0 || batch->capacity < batch->paths) /* otherwise all paths have started */
+        KD_TRY(emit_launch(batch, scene, order, wave, emit_begin<media>, EMIT_BEGIN_BLOCK,
+                           "emit_begin"));
     KD_TRY(emit_cast(batch, scene, wave));
     KD_TRY(cuda_resident_blocks(&blocks, emit_list, KIND_BLOCK));
     emit_list<<<blocks, KIND_BLOCK, 0, batch->stream>>>(*scene, *batch, wave);
     KD_CUDA_LAUNCHED("emit_list");
-    KD_TRY((emit_shade_kinds<media, false>(batch, scene, order, wave, media ? 0 : 1, EMIT_LISTS)));
-    if constexpr (!media) KD_TRY((emit_shade_kinds<false, true>(batch, scene, order, wave, 0, 1)));
-    return KD_OK;
+    if constexpr (media) {
+        return emit_launch(batch, scene, order, wave, emit_shade_media, SHADE_BLOCK,
+                           "emit_shade_media");
+    } else {
+        KD_TRY(emit_launch(batch, scene, order, wave, emit_shade_others, SHADE_BLOCK,
+                           "emit_shade_others"));
+        return emit_launch(batch, scene, order, wave, emit_shade_diffuse, SHADE_BLOCK,
+                           "emit_shade_diffuse");
+    }
 }
 
-/* Traces all paths of the batch to their ends. */
+/* Traces all paths of the batch to their ends. *waves: number of wavefronts of the last large
+   batch, from which on the host checks before each; 0 if not known; updated. */
 static inline kd_status emit_by_waves(const emission_batch *batch, const scene_view *scene,
-                                      const photon_order *order) {
-    const uint32_t few = min((uint32_t)EMIT_FEW, batch->capacity / 8);
+                                      const photon_order *order, uint32_t *waves) {
+    const uint32_t few = min((uint32_t)EMIT_FEW, batch->capacity / 2);
+    const bool large = batch->paths > EMIT_FEW, known = large && *waves;
+    const uint32_t first = known ? *waves : EMIT_POLL_EVERY - 1,
+                   every = known ? 1 : EMIT_POLL_EVERY;
     uint32_t wave = 0;
     KD_CUDA(cudaMemsetAsync(batch->ring, 0, EMIT_RING * sizeof(emit_record), batch->stream));
     for (;; ++wave) {
         emit_plan<<<1, 1, 0, batch->stream>>>(*batch, wave);
         KD_CUDA_LAUNCHED("emit_plan");
-        if (wave % EMIT_POLL_EVERY == EMIT_POLL_EVERY - 1) {
+        if (wave >= first && (wave - first) % every == 0) {
             emit_record seen;
             KD_CUDA(cudaMemcpyAsync(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
                                     cudaMemcpyDeviceToHost, batch->stream));
             KD_CUDA(cudaStreamSynchronize(batch->stream));
             const bool begun = seen.end == batch->paths && seen.begin == seen.end;
-            if (begun && seen.rays <= few) break;
+            if (begun && seen.rays <= few) {
+                /* the next emission checks earlier if this one could have ended earlier */
+                if (large) *waves = seen.rays < few / 2 && wave > 1 ? wave - 1 : wave;
+                break;
+            }
         }
         KD_TRY(scene->medium_count ? emit_wave<true>(batch, scene, order, wave)
                                    : emit_wave<false>(batch, scene, order, wave));
     }
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, emit_finish, EMIT_FINISH_BLOCK));
-    emit_finish<<<blocks, EMIT_FINISH_BLOCK, 0, batch->stream>>>(*scene, order->emission,
-                                                                 order->filter, *batch, wave);
-    KD_CUDA_LAUNCHED("emit_finish");
-    return KD_OK;
+    return emit_launch(batch, scene, order, wave, emit_finish, EMIT_FINISH_BLOCK, "emit_finish");
 }
 
 #endif

@@ -184,13 +184,14 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
     return true;
 }
 
-/* Scatters the photon at a surface; returns false if the path ends. */
-KD_FN bool photon_path_scatter(const photon_filter *filter, const surface *at, bool lands,
-                               photon_path *state, photon_ledger *ledger) {
+/* Scatters the photon at a surface; returns false if the path ends. `kind`: as for surface_of_hit.
+ */
+KD_FN bool photon_path_scatter(const photon_filter *filter, const surface *at, int32_t kind,
+                               bool lands, photon_path *state, photon_ledger *ledger) {
     emitted_photon *flying = &state->flying;
     const bsdf_sample next =
-        bsdf_draw(at, vec3_negate(flying->ray.direction),
-                  rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
+        bsdf_draw_flux_kind(at, kind, vec3_negate(flying->ray.direction),
+                            rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER));
     const vec3 scattered = vec3_mul(flying->power, next.weight);
     ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
     const bool like_lens = next.specular || !lands;
@@ -315,26 +316,24 @@ KD_FN bool photon_path_stray(const scene_view *scene, const photon_filter *filte
     return vec3_largest(flying->power) > 0;
 }
 
-/* Continues from a surface or a scattering point; returns false if the path ends. */
+/* Continues from a surface or a scattering point; returns false if the path ends. `kind`: as for
+   surface_of_hit. */
 KD_FN bool photon_path_go_on(const scene_view *scene, const photon_filter *filter, photon_turn turn,
-                             const surface *at, photon_path *state, photon_ledger *ledger) {
+                             const surface *at, int32_t kind, photon_path *state,
+                             photon_ledger *ledger) {
     ++state->bounce;
     return turn == PHOTON_SCATTERS_IN_VOLUME
                ? photon_path_stray(scene, filter, state, ledger)
-               : photon_path_scatter(filter, at, surface_holds_photons(at), state, ledger);
+               : photon_path_scatter(filter, at, kind, surface_holds_photons(at), state, ledger);
 }
 
-/* Advances to the end of the next ray: a surface, a point in a medium, or a cut-out that is passed.
-   Returns false if the path ends. *stored: a photon was stored in `slot`. */
-KD_FN bool photon_path_next(const scene_view *scene, const photon_filter *filter,
-                            photon_path *state, photon *slot, bool *stored, photon_ledger *ledger) {
+/* Advances to the end of a ray whose hit is known: a surface, a point in a medium, or a cut-out
+   that is passed. Returns false if the path ends. *stored: a photon was stored in `slot`. */
+KD_FN bool photon_path_reach(const scene_view *scene, const photon_filter *filter,
+                             photon_path *state, ray_hit hit, photon *slot, bool *stored,
+                             photon_ledger *ledger) {
     surface at;
     bool in_volume;
-    *stored = false;
-    if (photon_path_is_over(filter, state, ledger)) return false;
-    ++ledger->rays;
-    ++state->step;
-    ray_hit hit = tritree_closest(&scene->tree, state->flying.ray);
     *stored = photon_path_shines(scene, filter, state, hit, slot);
     if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
                       &in_volume, ledger))
@@ -343,7 +342,18 @@ KD_FN bool photon_path_next(const scene_view *scene, const photon_filter *filter
         photon_path_arrive(scene, state, hit, in_volume, SURFACE_ANY, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
     if (photon_path_lands(scene, filter, turn, &at, state, slot)) *stored = true;
-    return photon_path_go_on(scene, filter, turn, &at, state, ledger);
+    return photon_path_go_on(scene, filter, turn, &at, SURFACE_ANY, state, ledger);
+}
+
+/* Traces the next ray; as photon_path_reach. */
+KD_FN bool photon_path_next(const scene_view *scene, const photon_filter *filter,
+                            photon_path *state, photon *slot, bool *stored, photon_ledger *ledger) {
+    *stored = false;
+    if (photon_path_is_over(filter, state, ledger)) return false;
+    ++ledger->rays;
+    ++state->step;
+    const ray_hit hit = tritree_closest(&scene->tree, state->flying.ray);
+    return photon_path_reach(scene, filter, state, hit, slot, stored, ledger);
 }
 
 /* Returns the number of photons to store; the first `capacity` of them are in `slots`. */

@@ -123,7 +123,7 @@ static bool follow(const traced_paths *paths, photon_path *state, traced_path *o
                                                           : TRACED_SPECULAR;
     add(out, flying, kind, on_surface ? at.position : flying->ray.origin, state->bounce);
     describe(out, on_surface ? &at : NULL, stored);
-    return photon_path_go_on(scene, filter, turn, &at, state, &discarded);
+    return photon_path_go_on(scene, filter, turn, &at, SURFACE_ANY, state, &discarded);
 }
 
 static void trace_photon(const traced_paths *paths, uint64_t path, traced_path *out) {
