@@ -11,6 +11,8 @@
 #include "photon/density/tile_set.h"
 
 enum { COORDINATES = 6, APART_SHARE = 8, BRANCH_TILES = 2048 /* minimum for another thread */ };
+/* Boxes with at least this many tiles are filled by several threads. */
+enum { FILLING_TILES = 1 << 14, FILLING_PARTS = TASK_EACH_MAX };
 
 typedef struct box_builder {
     tile *tiles;
@@ -133,46 +135,104 @@ static vec3 vec3_of(const double from[3], double factor) {
                      (float)(from[2] * factor));
 }
 
-static void spread_tile(const box_builder *builder, tile_spread *spread, uint32_t which) {
+/* What is computed of some of a box's tiles, and of all of them. */
+typedef struct box_share {
+    box_sums sums;
+    tile_spread spread;
+    box3 bounds;
+    float cosine; /* least cosine between a normal and the box's axis */
+    uint32_t modelled;
+} box_share;
+
+/* A box that is being filled, by several threads if it has many tiles: each part of them is summed
+   by itself, so that the sums do not depend on the number of threads. */
+typedef struct box_filling {
+    const box_builder *builder;
+    tile_box *box;
+    uint32_t parts;
+    box_share share[FILLING_PARTS];
+} box_filling;
+
+static uint32_t part_begin(const box_filling *filling, uint32_t part) {
+    return filling->box->begin + (uint32_t)((uint64_t)filling->box->count * part / filling->parts);
+}
+
+static void add_part(void *context, int part) {
+    box_filling *filling = (box_filling *)context;
+    box_share *share = &filling->share[part];
+    const uint32_t end = part_begin(filling, (uint32_t)part + 1);
+    memset(&share->sums, 0, sizeof share->sums);
+    share->bounds = box3_empty();
+    share->modelled = 0;
     for (int c = 0; c < COORDINATES; ++c) {
-        const float x = coordinate_of(builder, which, c);
-        spread->minimum[c] = float_min(spread->minimum[c], x);
-        spread->maximum[c] = float_max(spread->maximum[c], x);
+        share->spread.minimum[c] = INFINITY;
+        share->spread.maximum[c] = -INFINITY;
     }
+    for (uint32_t i = part_begin(filling, (uint32_t)part); i < end; ++i) {
+        const tile *tile = &filling->builder->tiles[i];
+        add_tile(&share->sums, tile);
+        for (int c = 0; c < COORDINATES; ++c) {
+            const float x = coordinate_of(filling->builder, i, c);
+            share->spread.minimum[c] = float_min(share->spread.minimum[c], x);
+            share->spread.maximum[c] = float_max(share->spread.maximum[c], x);
+        }
+        for (int k = 0; k < 3; ++k) box3_include(&share->bounds, tile->corner[k]);
+        share->modelled |= (tile->triangle & TILE_MODELLED) != 0u;
+    }
+}
+
+static void turn_part(void *context, int part) {
+    box_filling *filling = (box_filling *)context;
+    const uint32_t end = part_begin(filling, (uint32_t)part + 1);
+    float cosine = 1;
+    for (uint32_t i = part_begin(filling, (uint32_t)part); i < end; ++i)
+        cosine =
+            float_min(cosine, vec3_dot(filling->box->axis, filling->builder->tiles[i].normal));
+    filling->share[part].cosine = cosine;
+}
+
+/* Adds what other tiles of the same box have. */
+static void add_share(box_share *to, const box_share *from) {
+    double *sums = (double *)&to->sums;
+    for (uint32_t i = 0; i < sizeof to->sums / sizeof *sums; ++i)
+        sums[i] += ((const double *)&from->sums)[i];
+    for (int c = 0; c < COORDINATES; ++c) {
+        to->spread.minimum[c] = float_min(to->spread.minimum[c], from->spread.minimum[c]);
+        to->spread.maximum[c] = float_max(to->spread.maximum[c], from->spread.maximum[c]);
+    }
+    box3_include(&to->bounds, from->bounds.lo);
+    box3_include(&to->bounds, from->bounds.hi);
+    to->modelled |= from->modelled;
 }
 
 /* Computes a box, and the range of its tiles, from the tiles: O(n) per level of the tree. */
 static void fill_box(const box_builder *builder, tile_box *box, tile_spread *spread) {
-    box_sums sums;
-    memset(&sums, 0, sizeof sums);
-    box3 bounds = box3_empty();
-    for (int c = 0; c < COORDINATES; ++c) {
-        spread->minimum[c] = INFINITY;
-        spread->maximum[c] = -INFINITY;
-    }
-    for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
-        add_tile(&sums, &builder->tiles[i]);
-        spread_tile(builder, spread, i);
-        for (int k = 0; k < 3; ++k) box3_include(&bounds, builder->tiles[i].corner[k]);
-    }
-    box->lo = bounds.lo;
-    box->hi = bounds.hi;
-    box->middle = vec3_of(sums.middle, 1 / sums.area);
-    box->axis = vec3_normalize(vec3_of(sums.axis, 1 / sums.area));
-    box->odd = vec3_of(sums.odd, 1);
-    box->square = vec3_of(sums.square, 1);
-    box->across = vec3_of(sums.across, 1);
+    box_filling filling;
+    box_share *all = &filling.share[0];
+    filling.builder = builder;
+    filling.box = box;
+    filling.parts = box->count < FILLING_TILES ? 1 : FILLING_PARTS;
+    task_each(builder->pool, (int)filling.parts, add_part, &filling);
+    for (uint32_t part = 1; part < filling.parts; ++part) add_share(all, &filling.share[part]);
+    const box_sums *sums = &all->sums;
+    *spread = all->spread;
+    box->lo = all->bounds.lo;
+    box->hi = all->bounds.hi;
+    box->middle = vec3_of(sums->middle, 1 / sums->area);
+    box->axis = vec3_normalize(vec3_of(sums->axis, 1 / sums->area));
+    box->odd = vec3_of(sums->odd, 1);
+    box->square = vec3_of(sums->square, 1);
+    box->across = vec3_of(sums->across, 1);
     for (int side = 0; side < 2; ++side) {
-        box->weight[side] = (float)sums.weight[side];
-        box->dark[side] = (float)sums.dark[side];
+        box->weight[side] = (float)sums->weight[side];
+        box->dark[side] = (float)sums->dark[side];
     }
-    box->modelled = false;
+    box->modelled = all->modelled;
+    task_each(builder->pool, (int)filling.parts, turn_part, &filling);
     box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
-    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->cosine = float_min(box->cosine, vec3_dot(box->axis, builder->tiles[i].normal));
+    for (uint32_t part = 0; part < filling.parts; ++part)
+        box->cosine = float_min(box->cosine, filling.share[part].cosine);
     box->sine = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
-    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->modelled |= (builder->tiles[i].triangle & TILE_MODELLED) != 0u;
 }
 
 static bool tile_is_large(const box_builder *builder, const tile *tile) {

@@ -242,15 +242,28 @@ static void search_boxes(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t i = begin; i < end; ++i) search_box(in, in->boxes[i], 3);
 }
 
-/* Finds the largest boxes that may be planes; only counts them if `boxes` is NULL. */
+/* Finds the largest boxes that may be planes. */
 static void find_planes(plane_search *search) {
     search->box_count = 0;
     for (uint32_t i = 0; i < search->tiles.box_count;) {
         const tile_box *box = &search->tiles.boxes[i];
         const bool plane = box_may_be_plane(search, box);
-        if (plane && search->boxes) search->boxes[search->box_count] = i;
-        search->box_count += plane;
+        if (plane) search->boxes[search->box_count++] = i;
         i = plane || box->count < PLANE_MIN ? box->skip : i + 1;
+    }
+}
+
+typedef struct single_parts {
+    const tile_parts *parts;
+    uint32_t *first;
+} single_parts;
+
+static void note_singles(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const single_parts *work = (const single_parts *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &work->parts->faces[i];
+        if (face->depth == 0) work->first[face->triangle] = face->first;
     }
 }
 
@@ -258,10 +271,10 @@ static void find_planes(plane_search *search) {
 static kd_status search_planes(const tile_set *tile_set, const tile_parts *parts, uint32_t *first,
                                const tile_view *tiles) {
     plane_search search = {*tiles, first, tile_set->wide, NULL, 0};
-    for (uint32_t i = 0; i < parts->face_count; ++i)
-        if (parts->faces[i].depth == 0) first[parts->faces[i].triangle] = parts->faces[i].first;
-    find_planes(&search);
-    KD_TRY(KD_RESERVE(search.boxes, search.box_count));
+    single_parts singles = {parts, first};
+    parallel_for(parts->face_count, PATCH_GRAIN, note_singles, &singles);
+    /* each has at least two children, since PLANE_MIN exceeds TILE_LEAF */
+    KD_TRY(KD_RESERVE(search.boxes, tiles->box_count / 3 + 1));
     find_planes(&search);
     parallel_for(search.box_count, PLANE_GRAIN, search_boxes, &search);
     memory_free(search.boxes);
