@@ -11,6 +11,8 @@
 #include "photon/density/tile_set.h"
 
 enum { COORDINATES = 6, APART_SHARE = 8, BRANCH_TILES = 2048 /* minimum for another thread */ };
+/* The tiles of a box are read by several threads if there are at least SCAN_TILES. */
+enum { SCAN_TILES = 1 << 14, SCAN_PARTS = TASK_EACH_MAX };
 
 typedef struct box_builder {
     tile *tiles;
@@ -133,46 +135,111 @@ static vec3 vec3_of(const double from[3], double factor) {
                      (float)(from[2] * factor));
 }
 
-static void spread_tile(const box_builder *builder, tile_spread *spread, uint32_t which) {
-    for (int c = 0; c < COORDINATES; ++c) {
-        const float x = coordinate_of(builder, which, c);
-        spread->minimum[c] = float_min(spread->minimum[c], x);
-        spread->maximum[c] = float_max(spread->maximum[c], x);
-    }
+static void add_sums(box_sums *to, const box_sums *from) {
+    double *sums = (double *)to;
+    for (uint32_t i = 0; i < sizeof *to / sizeof *sums; ++i) sums[i] += ((const double *)from)[i];
 }
 
-/* Computes a box, and the range of its tiles, from the tiles: O(n) per level of the tree. */
-static void fill_box(const box_builder *builder, tile_box *box, tile_spread *spread) {
-    box_sums sums;
-    memset(&sums, 0, sizeof sums);
-    box3 bounds = box3_empty();
+/* Work on the tiles of a box, by several threads if there are many. */
+typedef struct box_scan {
+    const box_builder *builder;
+    const tile_box *box;
+    uint32_t parts;
+    tile_spread spread[SCAN_PARTS];
+    float cosine[SCAN_PARTS];
+} box_scan;
+
+static uint32_t part_begin(const box_scan *scan, uint32_t part) {
+    return scan->box->begin + (uint32_t)((uint64_t)scan->box->count * part / scan->parts);
+}
+
+static void spread_part(void *context, int part) {
+    box_scan *scan = (box_scan *)context;
+    const uint32_t end = part_begin(scan, (uint32_t)part + 1);
+    tile_spread spread;
     for (int c = 0; c < COORDINATES; ++c) {
-        spread->minimum[c] = INFINITY;
-        spread->maximum[c] = -INFINITY;
+        spread.minimum[c] = INFINITY;
+        spread.maximum[c] = -INFINITY;
     }
+    for (uint32_t i = part_begin(scan, (uint32_t)part); i < end; ++i)
+        for (int c = 0; c < COORDINATES; ++c) {
+            const float x = coordinate_of(scan->builder, i, c);
+            spread.minimum[c] = float_min(spread.minimum[c], x);
+            spread.maximum[c] = float_max(spread.maximum[c], x);
+        }
+    scan->spread[part] = spread;
+}
+
+/* Finds the least cosine between a normal and the box's axis. */
+static void turn_part(void *context, int part) {
+    box_scan *scan = (box_scan *)context;
+    const uint32_t end = part_begin(scan, (uint32_t)part + 1);
+    float cosine = 1;
+    for (uint32_t i = part_begin(scan, (uint32_t)part); i < end; ++i)
+        cosine = float_min(cosine, vec3_dot(scan->box->axis, scan->builder->tiles[i].normal));
+    scan->cosine[part] = cosine;
+}
+
+static void scan_begin(box_scan *scan, const box_builder *builder, const tile_box *box) {
+    scan->builder = builder;
+    scan->box = box;
+    scan->parts = box->count < SCAN_TILES ? 1 : SCAN_PARTS;
+}
+
+/* Range of a box's tiles. */
+static tile_spread spread_of(const box_builder *builder, const tile_box *box) {
+    box_scan scan;
+    scan_begin(&scan, builder, box);
+    task_each(builder->pool, (int)scan.parts, spread_part, &scan);
+    tile_spread all = scan.spread[0];
+    for (uint32_t part = 1; part < scan.parts; ++part)
+        for (int c = 0; c < COORDINATES; ++c) {
+            all.minimum[c] = float_min(all.minimum[c], scan.spread[part].minimum[c]);
+            all.maximum[c] = float_max(all.maximum[c], scan.spread[part].maximum[c]);
+        }
+    return all;
+}
+
+/* Computes what a leaf takes from its tiles. */
+static void fill_leaf(const box_builder *builder, tile_box *box, box_sums *sums) {
+    box3 bounds = box3_empty();
+    memset(sums, 0, sizeof *sums);
+    box->modelled = false;
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
-        add_tile(&sums, &builder->tiles[i]);
-        spread_tile(builder, spread, i);
-        for (int k = 0; k < 3; ++k) box3_include(&bounds, builder->tiles[i].corner[k]);
+        const tile *tile = &builder->tiles[i];
+        add_tile(sums, tile);
+        for (int k = 0; k < 3; ++k) box3_include(&bounds, tile->corner[k]);
+        box->modelled |= (tile->triangle & TILE_MODELLED) != 0u;
     }
     box->lo = bounds.lo;
     box->hi = bounds.hi;
-    box->middle = vec3_of(sums.middle, 1 / sums.area);
-    box->axis = vec3_normalize(vec3_of(sums.axis, 1 / sums.area));
-    box->odd = vec3_of(sums.odd, 1);
-    box->square = vec3_of(sums.square, 1);
-    box->across = vec3_of(sums.across, 1);
+}
+
+/* The same from the children. */
+static void fill_from_children(tile_box *box, const tile_box *first, const tile_box *second) {
+    box->lo = vec3_min(first->lo, second->lo);
+    box->hi = vec3_max(first->hi, second->hi);
+    box->modelled = first->modelled | second->modelled;
+}
+
+/* Computes what depends on the sums, and the cone of the normals. */
+static void fill_box(const box_builder *builder, tile_box *box, const box_sums *sums) {
+    box_scan scan;
+    box->middle = vec3_of(sums->middle, 1 / sums->area);
+    box->axis = vec3_normalize(vec3_of(sums->axis, 1 / sums->area));
+    box->odd = vec3_of(sums->odd, 1);
+    box->square = vec3_of(sums->square, 1);
+    box->across = vec3_of(sums->across, 1);
     for (int side = 0; side < 2; ++side) {
-        box->weight[side] = (float)sums.weight[side];
-        box->dark[side] = (float)sums.dark[side];
+        box->weight[side] = (float)sums->weight[side];
+        box->dark[side] = (float)sums->dark[side];
     }
-    box->modelled = false;
+    scan_begin(&scan, builder, box);
+    task_each(builder->pool, (int)scan.parts, turn_part, &scan);
     box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
-    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->cosine = float_min(box->cosine, vec3_dot(box->axis, builder->tiles[i].normal));
+    for (uint32_t part = 0; part < scan.parts; ++part)
+        box->cosine = float_min(box->cosine, scan.cosine[part]);
     box->sine = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
-    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->modelled |= (builder->tiles[i].triangle & TILE_MODELLED) != 0u;
 }
 
 static bool tile_is_large(const box_builder *builder, const tile *tile) {
@@ -201,14 +268,16 @@ typedef struct box_branch {
     task base;
     const box_builder *builder;
     uint32_t index, begin, count, end;
+    box_sums sums;
 } box_branch;
 
 static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
-                          uint32_t count);
+                          uint32_t count, box_sums *sums);
 
 static void build_branch(task *self) {
     box_branch *branch = (box_branch *)(void *)self;
-    branch->end = build_box(branch->builder, branch->index, branch->begin, branch->count);
+    branch->end =
+        build_box(branch->builder, branch->index, branch->begin, branch->count, &branch->sums);
 }
 
 /* Moves a subtree's boxes to their final position; returns the index after the last. */
@@ -223,9 +292,9 @@ static uint32_t move_branch(const box_branch *branch, uint32_t to) {
     return to + count;
 }
 
-/* Builds the two children of box `index`; returns the index after the last. */
+/* Builds the two children of box `index`, and their sums; returns the index after the last. */
 static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t begin,
-                            uint32_t first, uint32_t second) {
+                            uint32_t first, uint32_t second, box_sums *sums) {
     box_branch other;
     const bool parallel = builder->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
     if (parallel) {
@@ -238,28 +307,37 @@ static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t
         other.count = second;
         task_offer(builder->pool, &other.base);
     }
-    const uint32_t next = build_box(builder, index + 1, begin, first);
+    const uint32_t next = build_box(builder, index + 1, begin, first, sums);
     builder->boxes[index].second = next;
-    if (parallel && task_join(builder->pool, &other.base)) return move_branch(&other, next);
-    return build_box(builder, next, begin + first, second);
+    uint32_t end;
+    if (parallel && task_join(builder->pool, &other.base))
+        end = move_branch(&other, next);
+    else
+        end = build_box(builder, next, begin + first, second, &other.sums);
+    add_sums(sums, &other.sums);
+    return end;
 }
 
-/* Builds box `index` and its subtree; returns the index after the last. */
+/* Builds box `index` and its subtree, and the box's sums; returns the index after the last.
+   Ranges are found on the way down, sums on the way up. */
 static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
-                          uint32_t count) {
+                          uint32_t count, box_sums *sums) {
     tile_box *box = &builder->boxes[index];
-    tile_spread spread;
     box->begin = begin;
     box->count = count;
-    fill_box(builder, box, &spread);
     box->second = count;
     box->skip = index + 1;
     if (count > TILE_LEAF) {
+        const tile_spread spread = spread_of(builder, box);
         const uint32_t large = index == 0 ? part_large(builder, count) : 0;
         const bool by_size = large && large < count;
         const uint32_t first = by_size ? large : cut_tiles(builder, begin, count, &spread);
-        box->skip = build_parts(builder, index, begin, first, count - first);
+        box->skip = build_parts(builder, index, begin, first, count - first, sums);
+        fill_from_children(box, box + 1, &builder->boxes[box->second]);
+    } else {
+        fill_leaf(builder, box, sums);
     }
+    fill_box(builder, box, sums);
     return box->skip;
 }
 
@@ -271,7 +349,8 @@ typedef struct whole_build {
 static void build_all(task_pool *pool, void *context) {
     whole_build *build = (whole_build *)context;
     build->builder.pool = pool;
-    build->boxes = build_box(&build->builder, 0, 0, build->tiles);
+    box_sums sums;
+    build->boxes = build_box(&build->builder, 0, 0, build->tiles, &sums);
 }
 
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
@@ -280,7 +359,9 @@ kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint
     *box_count = 0;
     if (count == 0) return KD_OK;
     whole_build build = {{tiles, NULL, 1 / scale, NULL}, count, 0};
-    KD_TRY(KD_RESERVE(build.builder.boxes, (uint64_t)count + count / 4 + 4));
+    const uint64_t boxes = (uint64_t)count + count / 4 + 4;
+    KD_TRY(KD_RESERVE(build.builder.boxes, boxes));
+    large_pages_prefer(build.builder.boxes, boxes * sizeof *build.builder.boxes);
     task_pool_run(build_all, &build);
     *out = build.builder.boxes;
     *box_count = build.boxes;

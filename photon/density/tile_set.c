@@ -169,12 +169,15 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
     KD_TRY_GOTO(KD_RESERVE(search.slots, count));
     KD_TRY_GOTO(KD_RESERVE(search.places, count));
     KD_TRY_GOTO(KD_RESERVE(search.table, size));
+    large_pages_prefer(search.hashes, count * sizeof *search.hashes);
+    large_pages_prefer(search.table, size * sizeof *search.table);
     memset(search.table, 0xff, size * sizeof *search.table);
     parallel_for(count, FACE_GRAIN, hash_triangles, &search);
     parallel_for(count, FACE_GRAIN, note_triangles, &search);
     parallel_for(count, FACE_GRAIN, choose_triangles, &search);
     search.face_count = (uint32_t)scan_exclusive_u32(search.places, search.places, count);
     KD_TRY_GOTO(KD_RESERVE(out->faces, search.face_count));
+    large_pages_prefer(out->faces, search.face_count * sizeof *out->faces);
     search.faces = out->faces;
     parallel_for(count, FACE_GRAIN, take_faces, &search);
     out->face_count = search.face_count;
@@ -376,6 +379,7 @@ static kd_status tiles_of_parts(tile_set *out, const scene_view *scene, const ti
     parallel_for(parts->face_count, FACE_GRAIN, tile_faces, &tiling);
     out->count = (uint32_t)scan_exclusive_u32(tiling.firsts, tiling.firsts, parts->face_count);
     KD_TRY_GOTO(KD_RESERVE(out->tiles, out->count));
+    large_pages_prefer(out->tiles, out->count * sizeof *out->tiles);
     tiling.making.tiles = out->tiles;
     parallel_for(parts->face_count, FACE_GRAIN, tile_faces, &tiling);
 done:
@@ -403,6 +407,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     float size = 0;
     KD_TRY_GOTO(plan_parts(&parts, radius, &size));
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
+    large_pages_prefer(parts.weights, parts.count * sizeof *parts.weights);
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(parts.divided, parts.count));

@@ -9,6 +9,7 @@
          not tested, since that would cost more than it saves. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
 #include "photon/density/tile_set.h"
 
 enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
@@ -115,19 +116,30 @@ static void list_groups(group_list *list, const part_group *group) {
     }
 }
 
-static void list_faces(group_list *list) {
-    const tile_parts *parts = list->search->parts;
-    list->count = 0;
-    for (uint32_t i = 0; i < parts->face_count; ++i) {
-        const tile_face *face = &parts->faces[i];
-        part_group whole;
-        if (face->depth < GROUP_DEPTH) continue;
-        memcpy(whole.corner, face->corner, sizeof whole.corner);
-        whole.first = face->first;
-        whole.depth = face->depth;
-        whole.face = i;
-        whole.side = 0;
-        list_groups(list, &whole);
+/* Lists the groups of faces behind those of the faces before; or only counts them. */
+typedef struct face_listing {
+    wide_search *search;
+    part_group *groups; /* NULL: count only */
+    uint32_t *firsts;   /* per face: its groups, then its first group */
+} face_listing;
+
+static void list_faces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const face_listing *listing = (const face_listing *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &listing->search->parts->faces[i];
+        group_list list = {listing->search, NULL, 0};
+        if (listing->groups) list.groups = listing->groups + listing->firsts[i];
+        if (face->depth >= GROUP_DEPTH) {
+            part_group whole;
+            memcpy(whole.corner, face->corner, sizeof whole.corner);
+            whole.first = face->first;
+            whole.depth = face->depth;
+            whole.face = (uint32_t)i;
+            whole.side = 0;
+            list_groups(&list, &whole);
+        }
+        if (!listing->groups) listing->firsts[i] = list.count;
     }
 }
 
@@ -141,13 +153,21 @@ static void search_groups(void *context, int64_t begin, int64_t end, int thread)
 }
 
 static kd_status search_faces(wide_search *search) {
-    group_list list = {search, NULL, 0};
-    list_faces(&list);
-    KD_TRY(KD_RESERVE(list.groups, list.count));
-    list_faces(&list);
+    const uint32_t face_count = search->parts->face_count;
+    face_listing listing = {search, NULL, NULL};
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE(listing.firsts, face_count));
+    parallel_for(face_count, PATCH_GRAIN, list_faces, &listing);
+    group_list list = {search, NULL,
+                       (uint32_t)scan_exclusive_u32(listing.firsts, listing.firsts, face_count)};
+    KD_TRY_GOTO(KD_RESERVE(listing.groups, list.count));
+    parallel_for(face_count, PATCH_GRAIN, list_faces, &listing);
+    list.groups = listing.groups;
     parallel_for(list.count, GROUP_GRAIN, search_groups, &list);
-    memory_free(list.groups);
-    return KD_OK;
+done:
+    memory_free(listing.groups);
+    memory_free(listing.firsts);
+    return status;
 }
 
 /* --- small triangles -------------------------------------------------------------------------- */
@@ -242,15 +262,28 @@ static void search_boxes(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t i = begin; i < end; ++i) search_box(in, in->boxes[i], 3);
 }
 
-/* Finds the largest boxes that may be planes; only counts them if `boxes` is NULL. */
+/* Finds the largest boxes that may be planes. */
 static void find_planes(plane_search *search) {
     search->box_count = 0;
     for (uint32_t i = 0; i < search->tiles.box_count;) {
         const tile_box *box = &search->tiles.boxes[i];
         const bool plane = box_may_be_plane(search, box);
-        if (plane && search->boxes) search->boxes[search->box_count] = i;
-        search->box_count += plane;
+        if (plane) search->boxes[search->box_count++] = i;
         i = plane || box->count < PLANE_MIN ? box->skip : i + 1;
+    }
+}
+
+typedef struct single_parts {
+    const tile_parts *parts;
+    uint32_t *first;
+} single_parts;
+
+static void note_singles(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const single_parts *work = (const single_parts *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &work->parts->faces[i];
+        if (face->depth == 0) work->first[face->triangle] = face->first;
     }
 }
 
@@ -258,10 +291,10 @@ static void find_planes(plane_search *search) {
 static kd_status search_planes(const tile_set *tile_set, const tile_parts *parts, uint32_t *first,
                                const tile_view *tiles) {
     plane_search search = {*tiles, first, tile_set->wide, NULL, 0};
-    for (uint32_t i = 0; i < parts->face_count; ++i)
-        if (parts->faces[i].depth == 0) first[parts->faces[i].triangle] = parts->faces[i].first;
-    find_planes(&search);
-    KD_TRY(KD_RESERVE(search.boxes, search.box_count));
+    single_parts singles = {parts, first};
+    parallel_for(parts->face_count, PATCH_GRAIN, note_singles, &singles);
+    /* each has at least two children, since PLANE_MIN exceeds TILE_LEAF */
+    KD_TRY(KD_RESERVE(search.boxes, tiles->box_count / 3 + 1));
     find_planes(&search);
     parallel_for(search.box_count, PLANE_GRAIN, search_boxes, &search);
     memory_free(search.boxes);

@@ -19,7 +19,8 @@ namespace {
 
 using namespace tile_groups;
 
-constexpr int WARPS = 4, BLOCKS = 5, AGAIN_BLOCK = 128;
+/* One warp per block: packets differ in work by far, and a block stays until its last warp ends. */
+constexpr int WARPS = 1, BLOCKS = 16, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
 
 /* Returns true if the integral of this request is needed and requires a traversal. */
