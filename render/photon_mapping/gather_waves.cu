@@ -35,7 +35,7 @@ namespace {
 enum {
     PRECOMPUTED_BLOCK = 128,
     GATHER_BLOCK = 256,
-    SORTED_MIN = 64,      /* so many ends are looked up in the order of their places */
+    SORTED_MIN = 16,      /* so many ends are looked up in the order of their places */
     GATHER_FEW = 1 << 15, /* so few rays pass glass and mirrors one thread each */
     PASS_BLOCK = 32,
     PASS_EACH = 8
