@@ -6,6 +6,7 @@
                                back bit for bit. */
 #include "core/image/formats.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,24 +97,45 @@ static kd_status pfm_read(image *out, const char *path, const file_view *file) {
     return KD_OK;
 }
 
-static kd_status pfm_write(const image *image, const image_encoding *encoding, file_output *file) {
-    (void)encoding;
-    const size_t width = (size_t)image->width;
-    const int swap = !host_is_little_endian();
+/* Rows that all threads convert before they are written. */
+enum { ROWS_TOGETHER = 64 };
+
+typedef struct rows_packing {
     const float *planes[3];
-    for (int c = 0; c < 3; ++c) planes[c] = image_plane(image, colours[c]);
-    uint32_t *row = NULL;
-    KD_TRY(KD_RESERVE(row, 3 * width));
-    fprintf(file->stream, "PF\n%d %d\n-1.0\n", image->width, image->height);
-    for (size_t y = (size_t)image->height; y-- > 0;) {
-        for (size_t x = 0; x < width; ++x)
+    size_t width, lowest; /* row to convert first, because files begin at the bottom */
+    uint32_t *to;
+} rows_packing;
+
+static void rows_pack(void *context, int64_t begin, int64_t end, int thread) {
+    const rows_packing *work = (const rows_packing *)context;
+    const int swap = !host_is_little_endian();
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) {
+        const size_t from = (work->lowest - (size_t)i) * work->width;
+        uint32_t *row = work->to + 3 * work->width * (size_t)i;
+        for (size_t x = 0; x < work->width; ++x)
             for (size_t c = 0; c < 3; ++c) {
-                memcpy(&row[3 * x + c], &planes[c][y * width + x], 4);
+                memcpy(&row[3 * x + c], &work->planes[c][from + x], 4);
                 if (swap) row[3 * x + c] = bytes_swap(row[3 * x + c]);
             }
-        if (fwrite(row, 12, width, file->stream) != width) break; /* reported by the commit */
     }
-    memory_free(row);
+}
+
+static kd_status pfm_write(const image *image, const image_encoding *encoding, file_output *file) {
+    (void)encoding;
+    rows_packing work = {.width = (size_t)image->width};
+    for (int c = 0; c < 3; ++c) work.planes[c] = image_plane(image, colours[c]);
+    KD_TRY(KD_RESERVE(work.to, ROWS_TOGETHER * 3 * work.width));
+    fprintf(file->stream, "PF\n%d %d\n-1.0\n", image->width, image->height);
+    for (size_t left = (size_t)image->height; left > 0;) {
+        const size_t rows = left < ROWS_TOGETHER ? left : ROWS_TOGETHER;
+        work.lowest = left - 1;
+        parallel_for((int64_t)rows, 1, rows_pack, &work);
+        if (fwrite(work.to, 12 * work.width, rows, file->stream) != rows)
+            break; /* reported by the commit */
+        left -= rows;
+    }
+    memory_free(work.to);
     return KD_OK;
 }
 

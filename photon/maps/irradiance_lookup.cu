@@ -3,24 +3,30 @@
    Idea: one thread per point searches for its nearest photon, descending into the nearer child
          first; the other child waits on a stack with its distance along each axis, so that each
          node is read once. Nodes are in the order of the index, in which those of a subtree's last
-         levels are contiguous. For nearly all points that photon lies on the same surface; for the
-         others, one warp each examines the ESTIMATE_PRECOMPUTED_K nearest photons.
-   Work: some thirty nodes of 16 bytes per point.
-   Memory: 512 bytes of local memory per thread.
+         levels are contiguous. Gather rays end all over the scene, so the points are first sorted
+         by cells along a Morton curve: the lanes of a warp then visit the same nodes. For nearly
+         all points the nearest photon lies on the same surface; for the others, one warp each
+         examines the ESTIMATE_PRECOMPUTED_K nearest photons.
+   Work: a sort by 16 bits, and some thirty nodes of 16 bytes per point.
+   Memory: 512 bytes of local memory per thread; for the sort, 24 bytes per point of the caller's.
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
-   Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
-              writes the point's irradiance if that reaches, or its index to `more`;
+   Data flow: code_places, one thread per point, reads places and writes cells and numbers, which a
+              sort turns into `order`;
+   nearest_precomputed, one thread per point, reads order, places, sides, index and irradiance, and
+   writes the point's irradiance if that reaches, or its index to `more`;
    refine_precomputed, one warp per index, writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
+#include "photon/maps/irradiance_lookup.h"
 #include "photon/maps/map_index.cuh"
-#include "photon/maps/maps_device.h"
+#include <cub/device/device_radix_sort.cuh>
 
 namespace {
 using namespace photon_gathering_cuda;
 
 constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
+constexpr uint32_t AXIS_BITS = 6, CODE_BITS = 16;
 
 struct irradiance_lookup_work {
     gather_work lookup; /* index, k, radius */
@@ -31,7 +37,43 @@ struct irradiance_lookup_work {
     const float4 *sides;
     const uint32_t *count;
     uint32_t *more, *more_count;
+    const uint32_t *order; /* of the points; NULL: as they are */
 };
+
+/* Sorting of the points by cells of the scene's box. */
+struct place_sorting {
+    const float4 *places;
+    uint32_t count;
+    vec3 lo;
+    float scale; /* cells per unit of length */
+    uint32_t *codes, *codes_sorted, *numbers, *order;
+    void *cub;
+    size_t cub_bytes;
+};
+
+/* Spreads the bits of a cell coordinate, with two zeros after each. */
+__device__ __forceinline__ uint32_t spread_bits(uint32_t cell) {
+    uint32_t x = cell;
+    x = (x | x << 8) & 0x300fu;
+    x = (x | x << 4) & 0x30c3u;
+    return (x | x << 2) & 0x9249u;
+}
+
+__device__ __forceinline__ uint32_t cell_of(float x, float lo, float scale) {
+    const float at = (x - lo) * scale, maximum = (float)((1u << AXIS_BITS) - 1);
+    return at > 0 ? (uint32_t)fminf(at, maximum) : 0;
+}
+
+__global__ __launch_bounds__(BLOCK) void code_places(const __grid_constant__ place_sorting sort) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= sort.count) return;
+    const vec3 p = xyz(sort.places[i]);
+    const uint32_t code = spread_bits(cell_of(p.x, sort.lo.x, sort.scale)) << 2 |
+                          spread_bits(cell_of(p.y, sort.lo.y, sort.scale)) << 1 |
+                          spread_bits(cell_of(p.z, sort.lo.z, sort.scale));
+    sort.codes[i] = code >> (3 * AXIS_BITS - CODE_BITS);
+    sort.numbers[i] = i;
+}
 
 __device__ __forceinline__ estimate_point point_of_place(const float4 &place, const float4 &side) {
     const bool front = __float_as_uint(side.w) & 1;
@@ -104,7 +146,8 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
 __global__ __launch_bounds__(BLOCK, BLOCKS) void nearest_precomputed(
     const __grid_constant__ irradiance_lookup_work work) {
     const uint32_t count = *work.count;
-    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * BLOCK) {
+    for (uint32_t at = spread_first(count); at < count; at += gridDim.x * BLOCK) {
+        const uint32_t i = work.order ? work.order[at] : at;
         const estimate_point point = point_of_place(work.places[i], work.sides[i]);
         const nearest_photon best = find_closest(work, point.position);
         bool usable = best.node != KD_NONE;
@@ -146,10 +189,47 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
     }
 }
 
-} // namespace
+void lay_out_sorting(place_sorting *out, cuda_arena *arena) {
+    out->codes = (uint32_t *)cuda_arena_take(arena, out->count, sizeof(uint32_t));
+    out->codes_sorted = (uint32_t *)cuda_arena_take(arena, out->count, sizeof(uint32_t));
+    out->numbers = (uint32_t *)cuda_arena_take(arena, out->count, sizeof(uint32_t));
+    out->order = (uint32_t *)cuda_arena_take(arena, out->count, sizeof(uint32_t));
+    out->cub = cuda_arena_take(arena, out->cub_bytes, 1);
+}
 
-extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *maps,
-                                                        const photon_irradiance_cuda *lookup) {
+kd_status sort_codes(place_sorting *sort) {
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(sort->cub, sort->cub_bytes, sort->codes,
+                                            sort->codes_sorted, sort->numbers, sort->order,
+                                            sort->count, 0, (int)CODE_BITS));
+    return KD_OK;
+}
+
+/* Sets *order to the order of the points, or leaves it NULL if the scratch memory is too small. */
+kd_status sort_places(const uint32_t **order, const photon_irradiance_cuda *lookup,
+                      const photon_irradiance_sorting *sorting) {
+    const vec3 size = box3_size(sorting->box);
+    const float side = fmaxf(size.x, fmaxf(size.y, size.z));
+    place_sorting sort;
+    cuda_arena arena = {NULL, 0};
+    if (sorting->count == 0 || !(side > 0)) return KD_OK;
+    memset(&sort, 0, sizeof sort);
+    sort.places = (const float4 *)lookup->places;
+    sort.count = sorting->count;
+    sort.lo = sorting->box.lo;
+    sort.scale = (float)(1u << AXIS_BITS) / side;
+    KD_TRY(sort_codes(&sort));
+    lay_out_sorting(&sort, &arena);
+    if (arena.used > sorting->scratch_bytes) return KD_OK;
+    arena = {(char *)sorting->scratch, 0};
+    lay_out_sorting(&sort, &arena);
+    code_places<<<cuda_blocks(sort.count, BLOCK), BLOCK>>>(sort);
+    KD_CUDA_LAUNCHED("code_places");
+    *order = sort.order;
+    return sort_codes(&sort);
+}
+
+kd_status look_up(const photon_maps_cuda *maps, const photon_irradiance_cuda *lookup,
+                  const uint32_t *order) {
     const photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     irradiance_lookup_work work;
     unsigned blocks = 0;
@@ -165,6 +245,7 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     work.count = lookup->count;
     work.more = lookup->more;
     work.more_count = lookup->more_count;
+    work.order = order;
     KD_TRY(cuda_resident_blocks(&blocks, nearest_precomputed, BLOCK));
     nearest_precomputed<<<blocks, BLOCK>>>(work);
     KD_CUDA_LAUNCHED("nearest_precomputed");
@@ -172,4 +253,19 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     refine_precomputed<<<blocks, 32 * WARPS>>>(work);
     KD_CUDA_LAUNCHED("refine_precomputed");
     return KD_OK;
+}
+
+} // namespace
+
+extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *maps,
+                                                        const photon_irradiance_cuda *lookup) {
+    return look_up(maps, lookup, NULL);
+}
+
+extern "C" kd_status photon_irradiance_look_up_sorted(const photon_maps_cuda *maps,
+                                                      const photon_irradiance_cuda *lookup,
+                                                      const photon_irradiance_sorting *sorting) {
+    const uint32_t *order = NULL;
+    KD_TRY(sort_places(&order, lookup, sorting));
+    return look_up(maps, lookup, order);
 }

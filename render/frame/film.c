@@ -22,6 +22,7 @@ kd_status film_open(film *out, const int32_t crop[4]) {
     out->height = crop[3] - crop[1];
     const int64_t count = (int64_t)out->width * out->height;
     KD_TRY(KD_RESERVE(out->pixels, (uint64_t)count));
+    large_pages_prefer(out->pixels, (uint64_t)count * sizeof *out->pixels);
     parallel_for(count, CLEAR_GRAIN, clear_pixels, out->pixels);
     return KD_OK;
 }

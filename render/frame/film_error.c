@@ -19,8 +19,9 @@
 #include "core/parallel/parallel.h"
 #include "render/frame/film.h"
 #include <math.h>
+#include <string.h>
 
-enum { ROWS_GRAIN = 8, NEIGHBOURS = 8, RATED_SAMPLES = 16 };
+enum { ROWS_GRAIN = 8, NEIGHBOURS = 8, RATED_SAMPLES = 16, PIXELS = 64 };
 
 typedef struct row_sums {
     double variance; /* relative variance of the mean for independent samples, over all pixels */
@@ -80,7 +81,33 @@ static uint32_t part_below(uint32_t n) {
     return part;
 }
 
-static void add_pixel(const error_work *work, int32_t x, int32_t y, row_sums *sums) {
+/* As median_around, for `count` pixels from (x, y) on that all have eight neighbours: the middle
+   two of eight values by the comparisons of Batcher's sorting network, for all pixels at once. */
+static void medians_around(const error_work *work, int32_t x, int32_t y, int32_t count,
+                           double medians[PIXELS]) {
+    static const uint8_t compared[][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3},
+                                          {4, 6}, {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5},
+                                          {2, 6}, {3, 7}, {2, 4}, {3, 5}};
+    const int64_t width = work->film->width;
+    const double *row = work->lengths + (int64_t)y * width + x;
+    double values[NEIGHBOURS][PIXELS];
+    for (int i = 0; i < NEIGHBOURS; ++i) {
+        const int place = i < 4 ? i : i + 1; /* 4: the pixel itself */
+        memcpy(values[i], row + (place / 3 - 1) * width + place % 3 - 1,
+               (size_t)count * sizeof(double));
+    }
+    for (size_t pair = 0; pair < sizeof compared / sizeof *compared; ++pair) {
+        double *low = values[compared[pair][0]], *high = values[compared[pair][1]];
+        for (int32_t i = 0; i < count; ++i) {
+            const double a = low[i], b = high[i];
+            low[i] = a < b ? a : b;
+            high[i] = a < b ? b : a;
+        }
+    }
+    for (int32_t i = 0; i < count; ++i) medians[i] = 0.5 * (values[3][i] + values[4][i]);
+}
+
+static void add_pixel(const error_work *work, int32_t x, int32_t y, double median, row_sums *sums) {
     const int64_t at = (int64_t)y * work->film->width + x;
     const film_pixel *pixel = work->film->pixels + at;
     const double samples = pixel->samples, part = part_below(pixel->samples);
@@ -93,7 +120,6 @@ static void add_pixel(const error_work *work, int32_t x, int32_t y, row_sums *su
         rest_square += rest * rest;
         difference += (first - rest) * (first - rest);
     }
-    const double median = median_around(work, x, y);
     const double low = first_square < rest_square ? first_square : rest_square;
     double shown = median * median > low ? median * median : low;
     if (shown > own) shown = own;
@@ -111,8 +137,20 @@ static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
     const error_work *work = (const error_work *)context;
     (void)worker;
     for (int64_t y = begin; y < end; ++y) {
+        const int32_t width = work->film->width, row = (int32_t)y;
+        const bool inside = row > 0 && row + 1 < work->film->height;
         row_sums sums = {0, 0, 0, 0};
-        for (int32_t x = 0; x < work->film->width; ++x) add_pixel(work, x, (int32_t)y, &sums);
+        double medians[PIXELS];
+        for (int32_t x = 0, count = 0; x < width; x += count) {
+            count = !inside || x == 0 || x + 1 == width ? 1
+                    : width - 1 - x < PIXELS            ? width - 1 - x
+                                                        : PIXELS;
+            if (count > 1)
+                medians_around(work, x, row, count, medians);
+            else
+                medians[0] = median_around(work, x, row);
+            for (int32_t i = 0; i < count; ++i) add_pixel(work, x + i, row, medians[i], &sums);
+        }
         work->sums[y] = sums;
     }
 }

@@ -27,7 +27,7 @@
               writes requests, which are answered in the same way;
               gather_sum, one thread per slot, adds part to the sum, and after the last number to
               the radiance. */
-#include "photon/maps/maps_device.h"
+#include "photon/maps/irradiance_lookup.h"
 #include "render/photon_mapping/gather_store.cuh"
 
 namespace {
@@ -35,6 +35,7 @@ namespace {
 enum {
     PRECOMPUTED_BLOCK = 128,
     GATHER_BLOCK = 256,
+    SORTED_MIN = 16,      /* so many ends are looked up in the order of their places */
     GATHER_FEW = 1 << 15, /* so few rays pass glass and mirrors one thread each */
     PASS_BLOCK = 32,
     PASS_EACH = 8
@@ -285,13 +286,18 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-kd_status lookup_precomputed(const photon_maps_cuda *maps, const eye_slots *slots) {
+/* No requests are stored meanwhile, so their memory serves for sorting. */
+kd_status lookup_precomputed(const photon_maps_cuda *maps, const eye_slots *slots, box3 box) {
     const gather_ends *ends = &slots->ends;
     const photon_irradiance_cuda lookup = {
         ends->precomputed, ends->precomputed + slots->waves.capacity, &ends->tally->precomputed,
         ends->more, &ends->tally->more};
+    photon_irradiance_sorting sorting = {0, box, ends->requests,
+                                         slots->waves.capacity * sizeof *ends->requests};
     unsigned blocks = 0;
-    KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &lookup));
+    KD_TRY(device_memory_download(&sorting.count, lookup.count, sizeof sorting.count));
+    KD_TRY(sorting.count >= SORTED_MIN ? photon_irradiance_look_up_sorted(maps, &lookup, &sorting)
+                                       : photon_maps_cuda_irradiance_lookup(maps, &lookup));
     KD_TRY(cuda_resident_blocks(&blocks, gather_precomputed, PRECOMPUTED_BLOCK));
     gather_precomputed<<<blocks, PRECOMPUTED_BLOCK>>>(*slots);
     KD_CUDA_LAUNCHED("gather_precomputed");
@@ -395,7 +401,7 @@ kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const phot
     } while (left);
     KD_TRY(plan_wave(run, false)); /* adds the rays of the last wavefront to the counts */
     KD_TRY(clear_requests(slots));
-    KD_TRY(lookup_precomputed(maps, slots));
+    KD_TRY(lookup_precomputed(maps, slots, run->frame->scene->box));
     return answer_tally(run, maps, photons, slots, NULL);
 }
 

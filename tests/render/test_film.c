@@ -182,6 +182,28 @@ static void test_error_of_stratified_samples(void **state) {
     film_close(&stratified);
 }
 
+/* Rows of a wide film take the medians of many pixels at once, columns one by one: a film and its
+   transpose have the same error. */
+static void test_error_of_transposed_film(void **state) {
+    (void)state;
+    enum { WIDE = 150, NARROW = 3, FEW = 8 };
+    const int32_t crops[2][4] = {{0, 0, WIDE, NARROW}, {0, 0, NARROW, WIDE}};
+    film films[2];
+    for (int i = 0; i < 2; ++i) assert_int_equal(film_open(&films[i], crops[i]), KD_OK);
+    for (int32_t y = 0; y < NARROW; ++y)
+        for (int32_t x = 0; x < WIDE; ++x)
+            for (uint32_t n = 0; n < FEW; ++n) {
+                const rng_key key = rng_key_make(5, 1, (uint64_t)(y * WIDE + x));
+                const float u = rng_draw(key, n, 0).value[0];
+                const pixel_sample sample = grey(u < 0.05f ? 20 * u : u * u, 1);
+                film_add(&films[0], x, y, &sample);
+                film_add(&films[1], y, x, &sample);
+            }
+    const double expected = error_of(&films[1]);
+    assert_true(fabs(error_of(&films[0]) - expected) < 1e-12 * expected);
+    for (int i = 0; i < 2; ++i) film_close(&films[i]);
+}
+
 /* The error is the same in other units of radiance, bit for bit for powers of two. */
 static void test_error_is_independent_of_units(void **state) {
     (void)state;
@@ -316,6 +338,7 @@ int main(void) {
         cmocka_unit_test(test_error),
         cmocka_unit_test(test_error_is_true),
         cmocka_unit_test(test_error_of_stratified_samples),
+        cmocka_unit_test(test_error_of_transposed_film),
         cmocka_unit_test(test_error_is_independent_of_units),
         cmocka_unit_test(test_error_of_odd_films),
         cmocka_unit_test(test_samples_are_independent_of_brightness),
