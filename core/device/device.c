@@ -1,7 +1,6 @@
 /* Selection of devices by name, validation of callers' arrays, and background context creation. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
-#include "core/device/device_program.h"
 #include "core/device/device_stream.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
@@ -114,34 +113,6 @@ void device_list_name(char out[64], const char *names, int index) {
     }
     for (; index > 0 && strchr(names, ','); --index) names = strchr(names, ',') + 1;
     snprintf(out, 64, "%.*s", (int)strcspn(names, ","), names);
-}
-
-/* Returns the index of "cuda" or "cuda:N"; -1 for other names and for large indices. */
-static int index_of_name(const char *name) {
-    enum { INDEX_MAX = 63 };
-    char *end = NULL;
-    if (strcmp(name, "cuda") == 0) return 0;
-    if (strncmp(name, "cuda:", 5) != 0 || !name[5]) return -1;
-    const long index = strtol(name + 5, &end, 10);
-    return *end == '\0' && index >= 0 && index <= INDEX_MAX ? (int)index : -1;
-}
-
-void device_hide_others(const char *names) {
-    static const char variable[] = "CUDA_VISIBLE_DEVICES";
-    char list[256] = "0";
-    int last = 0, length = 1;
-    if (is_all(names)) return; /* counting them would initialise CUDA */
-    for (int i = device_list_count(names) - 1; i >= 0; --i) {
-        char name[64];
-        device_list_name(name, names, i);
-        const int index = index_of_name(name);
-        if (index < 0) return;
-        if (index > last) last = index;
-    }
-    if (place_variable(variable)) return;
-    for (int i = 1; i <= last; ++i)
-        length += snprintf(list + length, sizeof list - (size_t)length, ",%d", i);
-    (void)place_set_variable(variable, list);
 }
 
 kd_status device_choose(int32_t *out, const char *name, const void *memory, uint64_t items,

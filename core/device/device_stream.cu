@@ -1,8 +1,6 @@
 #include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/device_limit.h"
-#include "core/device/device_memory.h"
-#include "core/device/device_program.h"
 #include "core/device/device_stream.h"
 #include <atomic>
 #include <dlfcn.h>
@@ -77,16 +75,9 @@ static kd_status keep_pool(cudaMemPool_t *pool) {
     return KD_OK;
 }
 
-static std::atomic<bool> bypassed;
-
-void device_pool_bypass(void) {
-    bypassed = true;
-}
-
 kd_status device_pool_trim(void) {
     int on = 0;
     cudaMemPool_t pool;
-    if (bypassed) return KD_OK;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetDefaultMemPool(&pool, on));
     KD_CUDA(cudaDeviceSynchronize()); /* completes pending cudaFreeAsync */
@@ -99,7 +90,6 @@ kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream) {
     bool fits = false;
     int32_t device = 0;
     *out = NULL;
-    if (bypassed) return device_memory_reserve(out, bytes);
     KD_TRY(keep_pool(&pool));
     KD_TRY(device_limit_admit(bytes, &fits, &device));
     if (!fits) return device_limit_lacks(bytes);
@@ -121,7 +111,6 @@ kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream) {
 
 void device_pool_release(void *pointer, void *stream) {
     if (!pointer) return;
-    if (bypassed) return device_memory_free(pointer);
     device_limit_forget(pointer);
     cudaFreeAsync(pointer, (cudaStream_t)stream);
 }

@@ -27,8 +27,6 @@ bool place_allows(const char *path, place_use use);
 /* Returns the value of an environment variable; NULL in setuid and similarly privileged programs.
    All code reads the environment through this function. */
 const char *place_variable(const char *name);
-/* Sets an environment variable of this process; for programs only, before they start threads. */
-bool place_set_variable(const char *name, const char *value);
 /* Creates a directory; succeeds if the name already exists. Returns false with errno on failure. */
 bool place_make_folder(const char *path);
 

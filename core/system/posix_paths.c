@@ -54,10 +54,6 @@ const char *place_variable(const char *name) {
 #endif
 }
 
-bool place_set_variable(const char *name, const char *value) {
-    return setenv(name, value, 1) == 0;
-}
-
 bool place_make_folder(const char *path) {
     return mkdir(path, 0777) == 0 || errno == EEXIST;
 }

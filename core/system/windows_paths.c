@@ -55,10 +55,6 @@ const char *place_variable(const char *name) {
     return getenv(name);
 }
 
-bool place_set_variable(const char *name, const char *value) {
-    return _putenv_s(name, value) == 0;
-}
-
 bool place_make_folder(const char *path) {
     wchar_t name[PLACE_BYTES];
     if (!wide_from(name, path)) return false;

@@ -1,6 +1,5 @@
 /* core/: status and messages, memory, parallel loops, output files, paths, devices, hashes. */
 #include "core/device/device.h"
-#include "core/device/device_program.h"
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/job.h"
@@ -203,33 +202,6 @@ static void test_missing_device_is_an_error(void **state) {
     assert_int_equal(device_find(&device, "abacus"), KD_ERROR_DEVICE);
 }
 
-/* The devices behind the last one in use are hidden; what the user has set stays. */
-static void test_devices_are_hidden(void **state) {
-    (void)state;
-    static const char variable[] = "CUDA_VISIBLE_DEVICES";
-    static const struct {
-        const char *names, *before, *after;
-    } cases[] = {{"cuda", NULL, "0"},       {"cuda:0", NULL, "0"},
-                 {"cuda:2", NULL, "0,1,2"}, {"cuda:3,cuda:1", NULL, "0,1,2,3"},
-                 {"auto", NULL, NULL},      {"cpu", NULL, NULL},
-                 {"cuda:all", NULL, NULL},  {"cuda:0,auto", NULL, NULL},
-                 {"cuda:x", NULL, NULL},    {"cuda:99999999999", NULL, NULL},
-                 {"cuda:0", "3,2", "3,2"},  {"cuda:0", "", ""}};
-    char kept[256] = "";
-    const char *found = getenv(variable);
-    if (found) snprintf(kept, sizeof kept, "%s", found);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        unsetenv(variable);
-        if (cases[i].before) setenv(variable, cases[i].before, 1);
-        device_hide_others(cases[i].names);
-        const char *after = getenv(variable);
-        assert_int_equal(after != NULL, cases[i].after != NULL);
-        if (after) assert_string_equal(after, cases[i].after);
-    }
-    unsetenv(variable);
-    if (found) setenv(variable, kept, 1);
-}
-
 /* Binary code runs on devices of the same major version and the same or a later minor one, PTX on
    all later devices. */
 static void test_device_code_compatibility(void **state) {
@@ -284,7 +256,6 @@ int main(void) {
         cmocka_unit_test(test_path_join),
         cmocka_unit_test(test_stage_times_are_accumulated),
         cmocka_unit_test(test_missing_device_is_an_error),
-        cmocka_unit_test(test_devices_are_hidden),
         cmocka_unit_test(test_device_code_compatibility),
         cmocka_unit_test(test_card_detection_without_cuda),
         cmocka_unit_test(test_hashes_differ),

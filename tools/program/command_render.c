@@ -1,12 +1,13 @@
 /* kandela render: combines options from four sources, renders a scene or a sequence of frames, and
    writes images and statistics. */
 #include "core/device/device.h"
-#include "core/device/device_program.h"
 #include "core/files/file.h"
 #include "core/files/file_bundle.h"
 #include "core/image/formats.h"
 #include "core/image_processing/develop.h"
 #include "core/job.h"
+#include "core/memory.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/machine.h"
@@ -27,6 +28,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct rendering {
     const char *path; /* path of the scene */
@@ -112,8 +114,6 @@ static kd_status check_line(rendering *work, const option_line *line) {
     KD_TRY(command_arguments(line, &command_render, 1, 1));
     work->path = line->arguments[0];
     work->serves = work->stays || option_line_has(line, "serve");
-    if (!ranks_shared(&work->comm)) device_hide_others(work->values.render.device);
-    device_pool_bypass();
     context_init_begin(&work->devices, work->values.render.device);
     if (work->comm.rank > 0) return KD_OK; /* only rank 0 writes */
     option_list *outputs = &work->values.outputs;
