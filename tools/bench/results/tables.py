@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON, WARP = "h200-frames.txt", "h200-jztree.txt", "h200-warp.txt"
-MERGED, MAKING, EXACT = "h200-merged.txt", "h200-making.txt", "xeon-exact-build.txt"
+MERGED, MERGE, MAKING, EXACT = "h200-merged.txt", "h200-merge.txt", "h200-making.txt", "xeon-exact-build.txt"
 POINTS, EPYC = "xeon-two-threads.txt", "epyc-two-threads.txt"
 RAYS, KIDDO, SCIPY = "xeon-alone-peers.txt", "xeon-kiddo.txt", "xeon-python.txt"
 SPACE = r"\s+"
@@ -132,6 +132,16 @@ TABLES = {
             (POINTS, build_cost("sweep", "cpu"), 2),
         ),
         (
+            "opening a million triangles in device memory, until rays can be cast",
+            "{0:.1f} ms",
+            [(MERGE, r"^trace +blob:1000000 +auto +cuda:0 +n 1002252 +open +([\d.]+) ms")],
+            "",
+            [],
+            "exact SAH below, bins above",
+            GPU,
+            "85a6f295",
+        ),
+        (
             "primary rays, bunny",
             "{0:.0f} M/s",
             [(MERGED, r"^now +trace +bunny primary +kandela +cuda:0 +n \d+ +watertight +[\d.]+ ms +([\d.]+) M/s", 3, 1.0, 1)],
@@ -164,12 +174,12 @@ TABLES = {
         (
             "emission of 10M photons, demo scene",
             "{0:.1f} ms",
-            [(FRAMES, r"^frame +cornell_caustic-tiles +sppm +cuda:0 +n 10000000 +emission +k 50 +([\d.]+) ms")],
-            "one thread per photon path: {0:.1f} ms",
+            [(MERGE, r"^photons +cornell_caustic.json +kandela +cuda:0 +n 10000000 +emission +([\d.]+) ms")],
+            "one thread per photon path, 0cfcbd9: {0:.1f} ms",
             [(FRAMES, r"^emission ([\d.]+)\. At f0e0e45")],
             "watertight",
             GPU,
-            "0cfcbd9",
+            "85a6f295",
         ),
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
