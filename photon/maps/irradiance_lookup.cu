@@ -16,11 +16,11 @@
    nearest_precomputed, one thread per point, reads order, places, sides, index and irradiance, and
    writes the point's irradiance if that reaches, or its index to `more`;
    refine_precomputed, one warp per index, writes the irradiance of these. */
+#include "core/device/device_sort.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/irradiance_lookup.h"
 #include "photon/maps/map_index.cuh"
-#include <cub/device/device_radix_sort.cuh>
 
 namespace {
 using namespace photon_gathering_cuda;
@@ -198,10 +198,8 @@ void lay_out_sorting(place_sorting *out, cuda_arena *arena) {
 }
 
 kd_status sort_codes(place_sorting *sort) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(sort->cub, sort->cub_bytes, sort->codes,
-                                            sort->codes_sorted, sort->numbers, sort->order,
-                                            sort->count, 0, (int)CODE_BITS));
-    return KD_OK;
+    return device_sort_pairs(sort->cub, &sort->cub_bytes, sort->codes, sort->codes_sorted,
+                             sort->numbers, sort->order, sort->count, (int)CODE_BITS, 0);
 }
 
 /* Sets *order to the order of the points, or leaves it NULL if the scratch memory is too small. */
