@@ -160,6 +160,7 @@ CTRL_C = """
 import os, signal, threading, time
 import numpy as np
 import kandela
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for background jobs
 draw = np.random.default_rng(0)
 x = draw.random((N, 3))
 f = x.astype(np.float32)
