@@ -62,33 +62,23 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
     return request->at.kind == MATERIAL_DIFFUSE;
 }
 
-/* The surfaces that may hide photons from a surface; unused by kernels for surfaces from which all
- * are visible. */
-struct occlusion {
-    const scene_view *scene;
-    const visibility_horizon *horizon;
-};
-
 /* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
    diffuse, the most frequent case. Other surfaces are evaluated by functions that are not inlined,
-   whose BSDFs take half of a kernel's registers and kilobytes of code. `hidden`: surfaces hide
-   photons (visibility.h). */
-template <bool diffuse, bool hidden> struct weighing {
+   whose BSDFs take half of a kernel's registers and kilobytes of code. */
+template <bool diffuse> struct weighing {
     const eye_request *requests;
     surface at; /* only the members that photon_scattered_evenly reads */
     vec3 wo;
     estimate_point point;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const gather_work &work, uint32_t which,
-                                          const occlusion &by) {
+    __device__ __forceinline__ void begin(const gather_work &work, uint32_t which) {
         const eye_request *request = requests = work.requests + which;
         at.geometric = request->at.geometric;
         at.normal = request->at.normal;
         at.diffuse = request->at.diffuse;
         wo = request->wo;
         point = estimate_point_of(&request->at);
-        if (hidden) point.occluders = by.scene, point.horizon = by.horizon;
         sum = flux_sum_none();
     }
 
@@ -128,14 +118,14 @@ struct within_scratch {
 };
 
 /* Processes one request by the whole warp. */
-template <bool diffuse, bool hidden>
+template <bool diffuse>
 __device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &lane_scratch,
-                                              uint32_t which, const occlusion &by = {}) {
+                                              uint32_t which) {
     float *dist2 = lane_scratch.dist2;
     uint32_t *place = lane_scratch.place;
     uint32_t waiting = 0;
-    weighing<diffuse, hidden> weigh;
-    weigh.begin(work, which, by);
+    weighing<diffuse> weigh;
+    weigh.begin(work, which);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
@@ -164,7 +154,7 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_sc
 
 static __device__ __noinline__ void within_of_other(const gather_work &work,
                                                     within_scratch &lane_scratch, uint32_t which) {
-    within_of_one<false, false>(work, lane_scratch, which);
+    within_of_one<false>(work, lane_scratch, which);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -300,12 +290,12 @@ __device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work 
 }
 
 /* Evaluates the estimate of one request by the whole warp, from the photons within its radius. */
-template <bool diffuse, bool hidden, int PARTS>
+template <bool diffuse, int PARTS>
 __device__ __forceinline__ void weigh_nearest(const gather_work &work,
                                               const nearest_places<PARTS> &best, float radius,
-                                              uint32_t which, const occlusion &by = {}) {
-    weighing<diffuse, hidden> weigh;
-    weigh.begin(work, which, by);
+                                              uint32_t which) {
+    weighing<diffuse> weigh;
+    weigh.begin(work, which);
     const float per_radius2 = 1 / (radius * radius);
     if (radius > 0)
         for (uint32_t at = lane_id(); at < best.count; at += 32)
@@ -319,7 +309,7 @@ template <int PARTS>
 __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
                                                  const nearest_places<PARTS> best, float radius,
                                                  uint32_t which) {
-    weigh_nearest<false, false>(work, best, radius, which);
+    weigh_nearest<false>(work, best, radius, which);
 }
 
 template <int PARTS>
@@ -329,7 +319,7 @@ nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, ui
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     if (is_diffuse(work.requests + which))
-        weigh_nearest<true, false>(work, best, radius, which);
+        weigh_nearest<true>(work, best, radius, which);
     else
         weigh_nearest_other(work, best, radius, which);
 }
@@ -351,7 +341,7 @@ __launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_w
     __shared__ within_scratch scratch[WARPS];
     for (uint32_t which; take_listed(work.alone, &which);)
         if (is_diffuse(work.requests + which))
-            within_of_one<true, false>(work, scratch[threadIdx.x / 32], which);
+            within_of_one<true>(work, scratch[threadIdx.x / 32], which);
         else
             within_of_other(work, scratch[threadIdx.x / 32], which);
 }

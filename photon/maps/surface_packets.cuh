@@ -185,8 +185,8 @@ weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32
     mark_accepted(list, count, lane.q, [&](uint32_t bits, uint32_t) {
         return joins && bits <= __float_as_uint(bound2);
     });
-    weighing<diffuse, false> weigh;
-    weigh.begin(work, lane.which, {});
+    weighing<diffuse> weigh;
+    weigh.begin(work, lane.which);
     weigh.sum = *sum;
     for_accepted(list, count, lane.q,
                  [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_bound2); });
@@ -358,8 +358,8 @@ template <bool diffuse, uint32_t CAPACITY>
 __device__ __forceinline__ void weigh_marked(const gather_work &work,
                                              const packet_list<CAPACITY> &list, uint32_t count,
                                              const packet_lane &lane, float radius, bool joins) {
-    weighing<diffuse, false> weigh;
-    weigh.begin(work, lane.which, {});
+    weighing<diffuse> weigh;
+    weigh.begin(work, lane.which);
     const float per_radius2 = 1 / (radius * radius);
     for_accepted(list, radius > 0 ? count : 0, lane.q,
                  [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_radius2); });
