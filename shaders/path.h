@@ -212,26 +212,32 @@ KD_FN bool path_survives(path_state *state, int32_t depth, float random) {
     return true;
 }
 
-/* Samples the BSDF and continues the path; returns false if it ends. */
-KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t depth,
-                        rng_block random) {
-    const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-    if (vec3_is_zero(drawn.weight)) return false;
-    state->throughput = vec3_mul(state->throughput, drawn.weight);
-    state->specular = drawn.specular;
-    state->pdf = drawn.pdf;
+/* Continues the path in the sampled direction; returns false if it ends. `random`: for roulette. */
+KD_FN bool path_scatter_drawn(path_state *state, const surface *at, vec3 wo, int32_t depth,
+                              const bsdf_sample *drawn, float random) {
+    state->throughput = vec3_mul(state->throughput, drawn->weight);
+    state->specular = drawn->specular;
+    state->pdf = drawn->pdf;
     state->from = at->position;
     state->from_normal = path_light_normal(at, wo);
-    if (!drawn.specular) ++state->scattered;
-    if (drawn.transmitted) {
+    if (!drawn->specular) ++state->scattered;
+    if (drawn->transmitted) {
         const float eta = surface_eta(at);
         state->eta_scale *= eta * eta;
         if (at->beyond != MEDIUM_SAME) state->medium = at->beyond;
     }
     state->layers = 0;
-    if (!path_survives(state, depth, random.value[3])) return false;
-    state->ray = surface_leave(at, drawn.direction, INFINITY);
+    if (!path_survives(state, depth, random)) return false;
+    state->ray = surface_leave(at, drawn->direction, INFINITY);
     return true;
+}
+
+/* Samples the BSDF and continues the path; returns false if it ends. */
+KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t depth,
+                        rng_block random) {
+    const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+    if (vec3_is_zero(drawn.weight)) return false;
+    return path_scatter_drawn(state, at, wo, depth, &drawn, random.value[3]);
 }
 
 /* Samples the free-flight distance in the current medium. Returns true if the medium scatters
@@ -293,12 +299,9 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     return hit;
 }
 
-/* Computes the surface at a hit, for the path's wavelength. `kind`: as for surface_of_hit. */
-KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
-                         int32_t kind, surface *at) {
-    surface_of_hit(scene, &state->ray, hit, state->instance_id, kind, at);
-    if (scene->nested.count) nested_apply(scene, state->medium, at);
-    if (!at->disperses) return;
+/* Draws the wavelength of a path at a dispersing surface, unless it has one, and sets the surface's
+   index to that of the wavelength. */
+KD_FN void path_disperse(const scene_view *scene, path_state *state, rng_key key, surface *at) {
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
         const vec3 carried = state->throughput;
@@ -306,6 +309,14 @@ KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit
         state->throughput = vec3_mul(carried, spectrum_colour(state->wavelength, carried));
     }
     at->ior = transmittance_spectral_index(scene, at, state->medium, state->wavelength);
+}
+
+/* Computes the surface at a hit, for the path's wavelength. `kind`: as for surface_of_hit. */
+KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
+                         int32_t kind, surface *at) {
+    surface_of_hit(scene, &state->ray, hit, state->instance_id, kind, at);
+    if (scene->nested.count) nested_apply(scene, state->medium, at);
+    if (at->disperses) path_disperse(scene, state, key, at);
 }
 KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                            int32_t kind) {
@@ -324,26 +335,6 @@ KD_FN void path_regularise(const path_options *options, const path_state *state,
     /* 1 for a diffuse surface, twice the GGX alpha in the middle of a lobe */
     const float narrow = KD_PI * state->pdf;
     surface_roughen(at, options->least_alpha * (narrow > 1 ? 1 / sqrtf(narrow) : 1));
-}
-
-KD_FN path_state path_begin(ray ray) {
-    path_state state;
-    state.ray = ray;
-    state.throughput = vec3_all(1);
-    state.from = ray.origin;
-    state.from_normal = vec3_all(0);
-    state.pdf = -1;
-    state.specular = true; /* light sampling does not apply to camera rays */
-    state.eta_scale = 1;
-    state.scattered = 0;
-    state.step = 0;
-    state.wavelength = 0;
-    state.flies = state.in_volume = false;
-    state.medium = MEDIUM_FOG;
-    state.instance_id = KD_NONE;
-    state.layers = 0;
-    state.place = ray.origin;
-    return state;
 }
 
 /* Starts a path in the scene's media. */

@@ -60,4 +60,24 @@ typedef struct path_state {
     vec3 place;
 } path_state;
 
+KD_FN path_state path_begin(ray ray) {
+    path_state state;
+    state.ray = ray;
+    state.throughput = vec3_all(1);
+    state.from = ray.origin;
+    state.from_normal = vec3_all(0);
+    state.pdf = -1;
+    state.specular = true; /* light sampling does not apply to camera rays */
+    state.eta_scale = 1;
+    state.scattered = 0;
+    state.step = 0;
+    state.wavelength = 0;
+    state.flies = state.in_volume = false;
+    state.medium = MEDIUM_FOG;
+    state.instance_id = KD_NONE;
+    state.layers = 0;
+    state.place = ray.origin;
+    return state;
+}
+
 #endif

@@ -14,6 +14,7 @@
                in the same order for each path, and each sample has its own sum. */
 #include "render/frame/frame.h"
 #include "render/frame/path_run.cuh"
+#include "render/frame/path_shade.cuh"
 #include "render/frame/path_store.cuh"
 #include "render/frame/take_samples.cuh"
 #include "render/frame/waves.h"
@@ -149,7 +150,10 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
 
 template <bool general, shade_kernel kernel> kd_status shade(const wave_run *run) {
     if (!(run->kernels >> kernel & 1u)) return KD_OK;
-    return start(run, wave_shade<general, kernel>, SHADE_BLOCK, "wave_shade");
+    if constexpr (general || kernel == SHADE_OTHERS)
+        return start(run, wave_shade<general, kernel>, SHADE_BLOCK, "wave_shade");
+    else
+        return start(run, wave_shade_kind<kernel>, SHADE_BLOCK, "wave_shade_kind");
 }
 
 template <bool general> kd_status run_wave(const wave_run *run) {
