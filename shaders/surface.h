@@ -254,8 +254,7 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
         at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
                                        at->ior);
     }
-    const bool mapped = made->normal_map != KD_NONE || made->bump_map != KD_NONE;
-    if (mapped || surface_is_clear(at)) at->smooth_height = 0;
+    if (surface_is_mapped(scene, made) || surface_is_clear(at)) at->smooth_height = 0;
     at->mapped = at->normal;
     if (at->kind != MATERIAL_DIFFUSE)
         surface_bend_normal(at, at->front ? 1.0f : -1.0f,

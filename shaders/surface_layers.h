@@ -17,9 +17,10 @@ KD_FN vec3 surface_sample(const scene_view *scene, uint32_t map, surface_uv at) 
     return texture_sample(from, from->clamp & TEXTURE_SECOND ? at.second : at.first);
 }
 
-/* Returns `constant` times the texture `map` (KD_NONE: none) at a point. */
+/* Returns `constant` times the texture `map` (KD_NONE: none) at a point. Here and below, a scene
+   whose `textures` is NULL has none, which kernels know before they load the material. */
 KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, surface_uv at, vec3 constant) {
-    if (map == KD_NONE) return constant;
+    if (!scene->textures || map == KD_NONE) return constant;
     return vec3_mul(constant, surface_sample(scene, map, at));
 }
 
@@ -146,12 +147,17 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
     return vec2_make((right - left) / (2 * du), (above - below) / (2 * dv));
 }
 
+/* Returns true if a map perturbs the material's normals. */
+KD_FN bool surface_is_mapped(const scene_view *scene, const material *made) {
+    return scene->textures && (made->normal_map != KD_NONE || made->bump_map != KD_NONE);
+}
+
 /* Returns the shading normal perturbed by the material's maps; `normal` if it has none. */
 KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hit hit,
                                  uint32_t instance_id, surface_uv at, vec3 normal) {
     frame3 axes;
     const material *made = scene->materials + index;
-    if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
+    if (!surface_is_mapped(scene, made)) return normal;
     if (!surface_texture_frame(scene, made->normal_map, hit, instance_id, normal, &axes))
         return normal;
     vec3 local = vec3_make(0, 0, 1);

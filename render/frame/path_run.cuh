@@ -116,6 +116,7 @@ struct wave_run {
     const struct frame *frame;
     path_waves work;
     bool general;
+    bool textured; /* of path tracing: some surface has a texture or vertex colours */
     uint32_t wave;
     uint32_t kernels; /* of path tracing: a bit for each shade_kernel that has surfaces to shade */
 };

@@ -81,7 +81,7 @@ __device__ __forceinline__ vec3 shade_emission(const scene_view &scene, const pa
                         path_emission(&scene, &p.state, &path->at));
 }
 
-template <shade_kernel kernel>
+template <bool textured, shade_kernel kernel>
 __device__ __forceinline__ void shade_surface(const scene_view &scene, const path_waves &w,
                                               const path_store &store, uint32_t i,
                                               path_at_surface *path) {
@@ -95,7 +95,14 @@ __device__ __forceinline__ void shade_surface(const scene_view &scene, const pat
     }
     wave_path p;
     p.state.ray.direction = load_direction(store, i);
-    surface_of_hit(&scene, &p.state.ray, hit, KD_NONE, kind_of_kernel(kernel), &path->at);
+    scene_view seen = scene;
+    if (!textured) {
+        seen.textures = NULL;
+        seen.mesh.texcoord_indices = NULL;
+        seen.mesh.colours = NULL;
+    }
+    surface_of_hit(textured ? &scene : &seen, &p.state.ray, hit, KD_NONE, kind_of_kernel(kernel),
+                   &path->at);
     load_ids(store, i, &p);
     path->key = key_of_slot(w, place_of_slot(w, p.slot));
     path->scatters = !path_depth_is_over(&w.options, &p.state, (int32_t)p.depth) &&
@@ -146,8 +153,8 @@ __device__ __forceinline__ bool shade_scatter(const path_store &store, uint32_t 
     return path_scatter_drawn(&next->state, &path->at, wo, depth, &drawn, random.value[3]);
 }
 
-/* Data flow: that of wave_shade. */
-template <shade_kernel kernel>
+/* Data flow: that of wave_shade. `textured`: materials may have textures, or triangles colours. */
+template <bool textured, shade_kernel kernel>
 __global__ __launch_bounds__(SHADE_BLOCK, shade_blocks(false, kernel)) void wave_shade_kind(
     const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
     SPILL_TO_SHARED();
@@ -160,7 +167,7 @@ __global__ __launch_bounds__(SHADE_BLOCK, shade_blocks(false, kernel)) void wave
     const auto shade = [&](uint32_t i) {
         path_at_surface path;
         wave_path continued;
-        shade_surface<kernel>(scene, w, from, i, &path);
+        shade_surface<textured, kernel>(scene, w, from, i, &path);
         __syncthreads();
         shade_light<kernel>(scene, w, from, i, &now->shadows, &path);
         __syncthreads();

@@ -116,6 +116,18 @@ uint32_t shade_kernels(const scene_view *scene) {
     return kernels;
 }
 
+/* Returns true if some surface has a texture or vertex colours. */
+bool has_textures(const scene_view *scene) {
+    bool has = scene->mesh.colours != NULL;
+    for (uint32_t m = 0; m < scene->material_count; ++m) {
+        const material *made = scene->materials + m;
+        has = has || (made->diffuse_map & made->specular_map & made->emission_map &
+                      made->opacity_map & made->roughness_map & made->metallic_map &
+                      made->normal_map & made->bump_map) != KD_NONE;
+    }
+    return has;
+}
+
 kd_status run_open(wave_run *out, const frame *frame, const path_options *options,
                    const sample_range *range) {
     path_waves *w = &out->work;
@@ -123,6 +135,7 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
     out->frame = frame;
     out->general = waves_are_general(frame->scene);
     out->kernels = shade_kernels(frame->scene);
+    out->textured = has_textures(frame->scene);
     w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
@@ -152,8 +165,10 @@ template <bool general, shade_kernel kernel> kd_status shade(const wave_run *run
     if (!(run->kernels >> kernel & 1u)) return KD_OK;
     if constexpr (general || kernel == SHADE_OTHERS)
         return start(run, wave_shade<general, kernel>, SHADE_BLOCK, "wave_shade");
+    else if (run->textured)
+        return start(run, wave_shade_kind<true, kernel>, SHADE_BLOCK, "wave_shade_kind");
     else
-        return start(run, wave_shade_kind<kernel>, SHADE_BLOCK, "wave_shade_kind");
+        return start(run, wave_shade_kind<false, kernel>, SHADE_BLOCK, "wave_shade_kind");
 }
 
 template <bool general> kd_status run_wave(const wave_run *run) {
