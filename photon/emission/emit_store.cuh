@@ -1,9 +1,9 @@
 /* Storage of photon paths and ledgers between wavefronts (emit_waves.cuh).
-   Idea: the state of a path between two surfaces is 64 bytes in arrays of 16-byte elements, so that a
+   Idea: the state of a path between two surfaces is 80 bytes in arrays of 16-byte elements, so that a
          warp reads and writes whole cache lines. There are two such stores: a wavefront reads one
          and writes the continuing paths contiguously into the other. A path's ledger has a fixed
          position.
-   Memory: 175 bytes per path in flight, and 48 per path of the batch. */
+   Memory: 207 bytes per path in flight, and 48 per path of the batch. */
 #ifndef KD_PHOTON_EMISSION_EMIT_STORE_CUH
 #define KD_PHOTON_EMISSION_EMIT_STORE_CUH
 #include "accel/rays/batch_device.h"
@@ -25,12 +25,19 @@ struct emit_record {
     uint32_t kept;       /* number of paths that continue from the previous wavefront */
     uint32_t begin, end; /* paths of the batch that start in this wavefront */
     uint32_t ray_cursor[TRITREE_CUDA_CURSOR];
-    kind_counts<EMIT_LISTS> kinds;
+    kind_counts<EMIT_LISTS> kinds; /* cursors: of diffuse surfaces, mirrors, glass */
+    uint32_t others_chunk;         /* cursor of the other lists */
+};
+
+/* The members of a path's ledger that surfaces change. */
+struct alignas(16) carried_watts {
+    double absorbed, ended;
 };
 
 struct photon_store {
     float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
     float4 *power; /* power, and wavelength */
+    carried_watts *watts;
     /* x: index in the batch, KD_NONE if empty
        y: step | layers << 16 | kind << 25
        z: bounce | landed << 8 | light << 16
@@ -38,10 +45,10 @@ struct photon_store {
     uint4 *ids;
 };
 
-/* Energy balance of a path, without its ray count. Members that change at each surface are
-   contiguous, in one cache line. */
+/* Energy balance of a path, without its ray count. `absorbed` and `ended` of a path in flight are
+   in its store. */
 struct alignas(16) photon_path_ledger {
-    double absorbed, ended, media, escaped, cut, emitted;
+    double absorbed, ended, escaped, cut, media, emitted;
 };
 
 /* A photon in the heap, with its number on its path. */
@@ -92,8 +99,11 @@ struct wave_photon {
 };
 
 __device__ __forceinline__ void store_photon(const photon_store &store, uint32_t at,
-                                             const wave_photon &photon) {
+                                             const wave_photon &photon,
+                                             const photon_ledger &ledger) {
     const emitted_photon &flying = photon.state.flying;
+    const carried_watts watts = {ledger.absorbed, ledger.ended};
+    store.watts[at] = watts;
     store_ray(store.rays, at, flying.ray);
     store.power[at] = with_fourth(flying.power, flying.wavelength);
     store.ids[at] = make_uint4(photon.path,
@@ -130,6 +140,7 @@ __device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
                                                    const photon_store &store, uint32_t at) {
     fetch_ahead(store.rays + 2 * (uint64_t)at);
     fetch_ahead(store.power + at);
+    fetch_ahead(store.watts + at);
     fetch_ahead(store.ids + at);
     fetch_ahead(batch.hits + at);
 }
@@ -138,33 +149,35 @@ __device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
 
 /* Loads the members that a surface, or a scattering point in a medium, changes. */
 template <bool media>
-__device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch, uint32_t path) {
-    const photon_path_ledger *from = batch.ledger + path;
+__device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch,
+                                                     const photon_store &store, uint32_t at,
+                                                     uint32_t path) {
+    const carried_watts watts = store.watts[at];
     photon_ledger ledger;
     memset(&ledger, 0, sizeof ledger);
-    ledger.absorbed = from->absorbed;
-    ledger.ended = from->ended;
-    if (media) ledger.media = from->media;
+    ledger.absorbed = watts.absorbed;
+    ledger.ended = watts.ended;
+    if (media) ledger.media = batch.ledger[path].media;
     return ledger;
 }
 
-template <bool media>
-__device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_t path,
-                                            const photon_ledger &ledger) {
-    photon_path_ledger *to = batch.ledger + path;
-    to->absorbed = ledger.absorbed;
-    to->ended = ledger.ended;
-    if (media) to->media = ledger.media;
+/* Writes the ledger of a path that starts. */
+__device__ __forceinline__ void begin_ledger(const emission_batch &batch, uint32_t path,
+                                             const photon_ledger &ledger) {
+    batch.ledger[path].media = 0;
+    batch.ledger[path].emitted = ledger.emitted;
 }
 
-/* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
+/* Completes a path: writes its ledger and the counts. */
 template <bool media>
 __device__ __forceinline__ void
 finish_photon(const emission_batch &batch, const wave_photon &photon, const photon_ledger &ledger) {
     photon_path_ledger *to = batch.ledger + photon.path;
-    keep_ledger<media>(batch, photon.path, ledger);
-    if (ledger.escaped != 0) to->escaped = ledger.escaped;
-    if (ledger.cut != 0) to->cut = ledger.cut;
+    to->absorbed = ledger.absorbed;
+    to->ended = ledger.ended;
+    to->escaped = ledger.escaped;
+    to->cut = ledger.cut;
+    if (media) to->media = ledger.media;
     batch.counts[photon.path] = photon.landed;
     /* in media, rays were traced to find the medium at the start */
     batch.rays[photon.path] = (media ? batch.rays[photon.path] : 0) + photon.state.step;

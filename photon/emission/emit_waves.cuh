@@ -8,7 +8,7 @@
          last batch had, and then checks. When all paths have been started and few are left, these
          are completed by one thread each: a wavefront takes as long as its slowest ray, while
          these threads do not wait for each other.
-   Work: a ray, and a read and a write of 64 bytes, per surface.
+   Work: a ray, and a read and a write of 80 bytes, per surface.
    Memory: see emit_store.cuh. A path's watts are added in the order of the path.
    Invariants: the photons and the ledger of each path have the bits of photon_trace; a path is
                handled by one thread per kernel. */
@@ -51,8 +51,7 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
         bool flies =
             photon_path_begin(&scene, &emission, batch.first_path + path, &photon.state, &ledger);
         if (!flies) photon.state.step = 0;
-        photon_path_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
-        batch.ledger[path] = empty;
+        begin_ledger(batch, path, ledger);
         if (media) batch.rays[path] = ledger.rays;
         flies = flies && !photon_path_is_over(&filter, &photon.state, &ledger);
         if (!flies) {
@@ -61,8 +60,17 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
             photon.path = KD_NONE;
             photon.state.flying.ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
         }
-        store_photon(to, kept + (path - begin), photon);
+        store_photon(to, kept + (path - begin), photon, ledger);
     }
+}
+
+/* Returns the list of a surface: its kind, but rough glass, which needs much more code than smooth
+   glass, is listed with metal. */
+__device__ __forceinline__ uint32_t emit_list_of(const scene_view &scene, uint32_t triangle) {
+    if (triangle == KD_NONE) return MATERIAL_DIFFUSE;
+    const material *made = scene.materials + scene.mesh.triangle_materials[triangle];
+    const bool rough = made->roughness > 0 || made->roughness_map != KD_NONE;
+    return made->kind == MATERIAL_GLASS && rough ? MATERIAL_CONDUCTOR : (uint32_t)made->kind;
 }
 
 /* Data flow: reads hits; writes lists by kind. */
@@ -71,9 +79,8 @@ __launch_bounds__(KIND_BLOCK) void emit_list(const __grid_constant__ scene_view 
                                              const __grid_constant__ emission_batch batch,
                                              uint32_t wave) {
     emit_record *now = emit_record_at(batch, wave);
-    list_by_kind(batch.kinds, now->rays, &now->kinds, [&](uint32_t i) {
-        return surface_kind_of(&scene, __float_as_uint(batch.hits[i].w));
-    });
+    list_by_kind(batch.kinds, now->rays, &now->kinds,
+                 [&](uint32_t i) { return emit_list_of(scene, __float_as_uint(batch.hits[i].w)); });
 }
 
 /* --- at surfaces ------------------------------------------------------------------------------ */
@@ -102,7 +109,8 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
    barriers, atomics and calls, so code for one kind would contain the code for all others, too. */
 template <int32_t kind> __device__ __forceinline__ void as_listed(surface &at) {
     if (kind != SURFACE_ANY) at.kind = kind;
-    if (kind == SURFACE_ANY && at.kind < MATERIAL_CONDUCTOR) __builtin_unreachable();
+    if (kind == MATERIAL_GLASS) at.alpha = 0;
+    if (kind == SURFACE_ANY && at.kind < MATERIAL_GLASS) __builtin_unreachable();
 }
 
 /* `kind`: that of all surfaces hit, or SURFACE_ANY: those without a kernel or list of their own, in
@@ -119,7 +127,7 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
     s.on = load_photon(store, i, batch, emission);
     if (s.on.path == KD_NONE) return;
     s.is = true;
-    s.ledger = load_ledger<media>(batch, s.on.path);
+    s.ledger = load_ledger<media>(batch, store, i, s.on.path);
     photon_path &state = s.on.state;
     ray_hit hit = load_stored_hit(batch.hits, i);
     photon slot;
@@ -172,11 +180,33 @@ photon_shade(const scene_view &scene, const photon_emission &emission, const pho
     const bool has_next = photon_continues<media, kind>(scene, filter, s);
     __syncthreads();
     if (has_next) {
-        keep_ledger<media>(batch, s.on.path, s.ledger);
+        if (media) batch.ledger[s.on.path].media = s.ledger.media;
         store_photon(batch.stores[1 - wave % 2], take_place(&emit_record_at(batch, wave + 1)->rays),
-                     s.on);
+                     s.on, s.ledger);
     } else if (s.is) {
         finish_photon<media>(batch, s.on, s.ledger);
+    }
+}
+
+/* Shades the list of one kind; the block begins with chunk `number`. A kernel has a loop for each
+   kind, because the compiler needs more registers for a loop with code for several kinds. */
+template <int32_t kind>
+__device__ __forceinline__ void shade_list(const scene_view &scene, const photon_emission &emission,
+                                           const photon_filter &filter, const emission_batch &batch,
+                                           uint32_t wave, uint32_t number) {
+    static_assert(kind >= 0 && kind < SHADE_KERNELS, "has a cursor");
+    __shared__ uint32_t taken;
+    emit_record *now = emit_record_at(batch, wave);
+    shade_chunk chunk;
+    bool more = find_chunk(&now->kinds, kind, kind + 1, number, &chunk);
+    while (more) {
+        const uint32_t i = chunk.path(batch.kinds, &now->kinds);
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(now->kinds.chunk + kind, 1u);
+        __syncthreads();
+        more = find_chunk(&now->kinds, kind, kind + 1, taken, &chunk);
+        const uint32_t coming = more ? chunk.path(batch.kinds, &now->kinds) : KD_NONE;
+        if (coming != KD_NONE) fetch_photon_ahead(batch, batch.stores[wave % 2], coming);
+        photon_shade<false, kind>(scene, emission, filter, batch, wave, i);
     }
 }
 
@@ -185,38 +215,22 @@ photon_shade(const scene_view &scene, const photon_emission &emission, const pho
 static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_DIFFUSE_EACH) void emit_shade_diffuse(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
-    emit_record *now = emit_record_at(batch, wave);
-    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, batch.stores[wave % 2], i); };
-    const auto shade = [&](uint32_t i) {
-        photon_shade<false, MATERIAL_DIFFUSE>(scene, emission, filter, batch, wave, i);
-    };
-    shade_chunks(batch.kinds, &now->kinds, now->kinds.chunk, MATERIAL_DIFFUSE, MATERIAL_DIFFUSE + 1,
-                 fetch, shade);
+    shade_list<MATERIAL_DIFFUSE>(scene, emission, filter, batch, wave, blockIdx.x);
 }
 
-/* The same for all lists but that of diffuse surfaces. A block's chunk is of one kind, so mirrors
-   and glass have code of their own, in which the surface is in registers. */
+/* The same for all other lists. */
 static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_shade_others(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
-    __shared__ uint32_t taken;
     emit_record *now = emit_record_at(batch, wave);
-    shade_chunk chunk;
-    bool more = find_chunk(&now->kinds, 1, EMIT_LISTS, blockIdx.x, &chunk);
-    while (more) {
-        const uint32_t i = chunk.path(batch.kinds, &now->kinds), kind = chunk.kind;
-        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(now->kinds.chunk + 1, 1u);
-        __syncthreads();
-        more = find_chunk(&now->kinds, 1, EMIT_LISTS, taken, &chunk);
-        const uint32_t coming = more ? chunk.path(batch.kinds, &now->kinds) : KD_NONE;
-        if (coming != KD_NONE) fetch_photon_ahead(batch, batch.stores[wave % 2], coming);
-        if (kind == MATERIAL_MIRROR)
-            photon_shade<false, MATERIAL_MIRROR>(scene, emission, filter, batch, wave, i);
-        else if (kind == MATERIAL_GLASS)
-            photon_shade<false, MATERIAL_GLASS>(scene, emission, filter, batch, wave, i);
-        else
-            photon_shade<false, SURFACE_ANY>(scene, emission, filter, batch, wave, i);
-    }
+    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, batch.stores[wave % 2], i); };
+    const auto shade = [&](uint32_t i) {
+        photon_shade<false, SURFACE_ANY>(scene, emission, filter, batch, wave, i);
+    };
+    shade_list<MATERIAL_GLASS>(scene, emission, filter, batch, wave, blockIdx.x);
+    shade_list<MATERIAL_MIRROR>(scene, emission, filter, batch, wave, gridDim.x - 1 - blockIdx.x);
+    shade_chunks(batch.kinds, &now->kinds, &now->others_chunk, MATERIAL_CONDUCTOR, EMIT_LISTS,
+                 fetch, shade);
 }
 
 /* The same for all lists, in media. */
@@ -275,9 +289,10 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
     on.state.flying.ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
     for (;;) {
         while (!flies && i < count) {
-            on = load_photon(batch.stores[wave % 2], i, batch, emission);
+            const photon_store &store = batch.stores[wave % 2];
+            on = load_photon(store, i, batch, emission);
             flies = on.path != KD_NONE;
-            if (flies) ledger = load_ledger<true>(batch, on.path);
+            if (flies) ledger = load_ledger<true>(batch, store, i, on.path);
             i += gridDim.x * EMIT_FINISH_BLOCK;
         }
         if (!__any_sync(~0u, flies)) return;
@@ -306,6 +321,7 @@ static inline void emit_lay_out_pool(emission_batch *batch, cuda_arena *arena) {
     for (int s = 0; s < 2; ++s) {
         batch->stores[s].rays = (float4 *)cuda_arena_take(arena, slots, 32);
         batch->stores[s].power = (float4 *)cuda_arena_take(arena, slots, 16);
+        batch->stores[s].watts = (carried_watts *)cuda_arena_take(arena, slots, 16);
         batch->stores[s].ids = (uint4 *)cuda_arena_take(arena, slots, 16);
     }
     batch->hits = (float4 *)cuda_arena_take(arena, slots, 16);

@@ -174,21 +174,26 @@ static void test_maps_match_cpu_in_fog(void **state) {
     photon_scene_free(scene);
 }
 
-/* A floor under each kind of light; for some of them most photons miss it. */
+/* A floor and a block of rough glass under each kind of light; for some of them most photons miss
+   both. */
 static void test_maps_match_cpu_for_every_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
         photon_scene *scene = photon_scene_new();
         scene_fixture *to = &scene->fixture;
-        material rough = material_default();
+        material rough = material_default(), frosted = material_default();
+        frosted.kind = MATERIAL_GLASS;
         rough.kind = MATERIAL_PLASTIC;
-        rough.roughness = 0.3f;
+        frosted.roughness = rough.roughness = 0.3f;
         rough.diffuse = vec3_make(0.5f, 0.2f, 0.1f);
         const uint32_t grey = fixture_material(to, photon_scene_diffuse(0.5f, 0));
         const uint32_t shiny = fixture_material(to, rough);
+        const uint32_t glass = fixture_material(to, frosted);
         const uint32_t greys[6] = {grey, shiny, grey, shiny, grey, grey};
+        const uint32_t glasses[6] = {glass, glass, glass, glass, glass, glass};
         fixture_box(to, greys, vec3_all(-1), vec3_all(1), false);
         fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
+        fixture_box(to, glasses, vec3_make(1.5f, -1.9f, 1), vec3_make(3, -1, 3), false);
         photon_scene_put_lamp(to, kind);
         photon_scene_finish(scene);
         device_scene device_scene;
