@@ -1,19 +1,17 @@
-/* Index for density estimates on a device: photons in the in-order sequence of the tree (left
-   subtree, node, right subtree), cut into leaves of about 32, with bounding boxes in groups of 32.
+/* Index of photons on a device: photons in the order of a curve (photon/maps/photon_curve.cuh), cut
+   into leaves of 32, with bounding boxes in groups of 32.
    Idea: a warp per query. In a group of boxes, each lane holds the distance to one box, and the
          warp descends into the nearest; the group's other distances remain in shared memory. In a
-         leaf, each lane tests a photon. In-order, the photons of a subtree are contiguous, so
-         leaves need no pointers.
+         leaf, each lane tests a photon.
    Memory: 64 bytes per photon, and 1 to 2 for boxes.
-   Data flow: place_in_order, one thread per photon, reads the list and the tree's ids, and writes
-              photons in order; bound_boxes, one warp per box, once per level from the leaves up,
+   Data flow: place_in_order, one thread per photon, reads the list and ids, and writes photons in
+              order; bound_boxes, one warp per box, once per level from the leaves up,
               reads photons or the boxes of the level below, and writes boxes. The gathering kernels
               read the index. */
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"
 #include "photon/emission/photon_tile.cuh"
-#include "points/tree/inorder.cuh"
 #include "points/tree/walk.h"
 
 namespace gather_index {
@@ -22,14 +20,14 @@ constexpr unsigned ALL = 0xffffffffu;
 constexpr int LEVELS = 6, INDEX_BLOCK = 256;
 
 struct index {
-    float4 *points;  /* in order: position; 0 */
+    float4 *points;  /* in order: position; index of the photon in the list, as bits */
     float4 *records; /* three per photon, in order: position, power, direction, each with a
                         coordinate of the normal as fourth component */
     uint32_t *ids;   /* in order: index of the photon in the list */
     float4 *boxes; /* two per box: lo, hi, two words unused; leaves first, then groups of 32 boxes,
                       and so on */
     uint32_t box_begin[LEVELS], box_count[LEVELS], box_levels;
-    uint32_t count, low, leaf_width;
+    uint32_t count;
 };
 
 __device__ __forceinline__ uint32_t lane_id() {
@@ -40,31 +38,15 @@ __device__ __forceinline__ vec3 xyz(const float4 &value) {
     return vec3_make(value.x, value.y, value.z);
 }
 
-/* First position of a leaf: a leaf contains a subtree whose last level is leaf_width wide, and the
-   one ancestor that follows it in order. */
-__device__ __forceinline__ uint32_t leaf_begin(const index &index, uint32_t leaf) {
-    const uint32_t upper = leaf * index.leaf_width;
-    const uint32_t begin = upper + (upper < index.low ? upper : index.low);
-    return begin < index.count ? begin : index.count;
-}
-
 /* --- construction ----------------------------------------------------------------------------- */
 
-/* Lays out the index in tree order or along a curve. */
-inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_curve) {
+inline void lay_out(index *out, cuda_arena *arena, uint32_t count) {
+    uint32_t boxes = (count + 31) / 32, all = 0;
     memset(out, 0, sizeof *out);
-    const kandela::layout layout = kandela::layout_of(count);
     out->count = count;
-    out->low = along_curve ? 0 : layout.low;
     out->points = (float4 *)cuda_arena_take(arena, count, sizeof(float4));
     out->records = (float4 *)cuda_arena_take(arena, count, 3 * sizeof(float4));
     out->ids = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-    /* A subtree of five levels has 15 photons, those of its last level, and one ancestor. If most
-       last levels are empty, six levels fill a warp better. */
-    const uint32_t height = layout.low < 1u << (layout.levels - 1) >> 1 ? 6 : 5;
-    out->leaf_width = along_curve ? 32 : 1u << (height - 1);
-    uint32_t boxes = layout.levels > height ? 1u << (layout.levels - height) : 1, all = 0;
-    if (along_curve) boxes = (count + 31) / 32;
     for (;; boxes = (boxes + 31) / 32) {
         out->box_begin[out->box_levels] = all;
         out->box_count[out->box_levels++] = boxes;
@@ -74,38 +56,25 @@ inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_cu
     out->boxes = (float4 *)cuda_arena_take(arena, all, 2 * sizeof(float4));
 }
 
-/* Node at an in-order position: that of a perfect tree without the nodes of the last level that
-   come after the first `low`. */
-__device__ __forceinline__ uint32_t node_of_place(const kandela::layout &tree, uint32_t place) {
-    const uint32_t perfect = place < 2 * tree.low ? place + 1 : 2 * (place - tree.low) + 2;
-    /* height of its subtree, minus one */
-    const uint32_t height = (uint32_t)__ffs((int)perfect) - 1;
-    return (1u << (tree.levels - 1 - height)) - 1 + (perfect >> (height + 1));
-}
-
 static __global__
-__launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uint32_t *tree_ids,
-                                                   kandela::layout tree,
+__launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list,
                                                    const __grid_constant__ index index) {
     __shared__ photon_tile<INDEX_BLOCK> tile;
     __shared__ uint32_t ids[INDEX_BLOCK];
     const uint32_t begin = blockIdx.x * INDEX_BLOCK, place = begin + threadIdx.x;
-    const bool is = place < tree.count;
-    const uint32_t id = !is        ? 0
-                        : tree_ids ? tree_ids[node_of_place(tree, place)]
-                                   : index.ids[place];
+    const bool is = place < index.count;
+    const uint32_t id = is ? index.ids[place] : 0;
     ids[threadIdx.x] = id;
     __syncthreads();
-    tile.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
+    tile.gather(list, ids, min((uint32_t)INDEX_BLOCK, index.count - begin));
     if (!is) return;
     const photon from = tile.get();
     const vec3 p = from.position, power = from.power, d = from.direction, n = from.normal;
     float4 *to = index.records + 3 * (uint64_t)place;
-    index.points[place] = make_float4(p.x, p.y, p.z, 0);
+    index.points[place] = make_float4(p.x, p.y, p.z, __uint_as_float(id));
     to[0] = make_float4(p.x, p.y, p.z, n.x);
     to[1] = make_float4(power.x, power.y, power.z, n.y);
     to[2] = make_float4(d.x, d.y, d.z, n.z);
-    if (tree_ids) index.ids[place] = id;
 }
 
 __device__ __forceinline__ float warp_min(float x) {
@@ -124,11 +93,8 @@ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index in
     if (box >= index.box_count[level]) return;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
     if (level == 0) {
-        const uint32_t end = leaf_begin(index, box + 1);
-        for (uint32_t at = leaf_begin(index, box) + lane_id(); at < end; at += 32) {
-            lo = vec3_min(lo, xyz(index.points[at]));
-            hi = vec3_max(hi, xyz(index.points[at]));
-        }
+        const uint32_t at = 32 * box + lane_id();
+        if (at < index.count) lo = hi = xyz(index.points[at]);
     } else if (box * 32 + lane_id() < index.box_count[level - 1]) {
         const uint64_t child = index.box_begin[level - 1] + box * 32ull + lane_id();
         const float4 a = index.boxes[2 * child], b = index.boxes[2 * child + 1];
@@ -142,12 +108,10 @@ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index in
     index.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
 }
 
-/* Fills the arrays from the list and the tree's ids; if `tree_ids` is NULL, out->ids are valid
-   already. */
-inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids,
-                      cudaStream_t stream) {
-    place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK, 0, stream>>>(
-        list, tree_ids, kandela::layout_of(out->count), *out);
+/* Fills the arrays from the list and out->ids. */
+inline kd_status make(const index *out, const photon *list, cudaStream_t stream) {
+    place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK, 0, stream>>>(list,
+                                                                                             *out);
     KD_CUDA_LAUNCHED("place_in_order");
     for (uint32_t level = 0; level < out->box_levels; ++level) {
         const uint64_t threads = 32ull * out->box_count[level];
@@ -205,13 +169,11 @@ __device__ __forceinline__ void visit(const index &index, descent &path, vec3 q,
             left = group_dist2(index, --level, group, q);
             continue;
         }
-        const uint32_t end = leaf_begin(index, box + 1);
-        for (uint32_t at = leaf_begin(index, box) + lane_id(); at - lane_id() < end; at += 32) {
-            uint32_t dist2 = KD_NONE;
-            if (at < end)
-                dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(index.points + at))));
-            take(dist2, at);
-        }
+        const uint32_t at = 32 * box + lane_id();
+        uint32_t dist2 = KD_NONE;
+        if (at < index.count)
+            dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(index.points + at))));
+        take(dist2, at);
     }
 }
 

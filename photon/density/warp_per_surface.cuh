@@ -38,6 +38,7 @@ struct gather_work {
     uint32_t count;
     const eye_packet *packets; /* runs of requests */
     uint32_t packet_count;
+    const uint32_t *order; /* of the `count` requests if there are no packets; NULL: as they are */
     alone_requests alone;
     flux_sum *sums;
     float *radii;
@@ -313,9 +314,11 @@ __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
 }
 
 template <int PARTS>
-__device__ __forceinline__ void
-nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, uint32_t which) {
-    nearest_places<PARTS> best = find_nearest(work, lane_scratch, work.requests[which].at.position);
+__device__ __forceinline__ void nearest_of_one(const gather_work &work,
+                                               nearest_scratch<PARTS> &lane_scratch, uint32_t which,
+                                               float known2 = INFINITY) {
+    nearest_places<PARTS> best =
+        find_nearest(work, lane_scratch, work.requests[which].at.position, known2);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     if (is_diffuse(work.requests + which))
@@ -346,12 +349,13 @@ __launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_w
             within_of_other(work, scratch[threadIdx.x / 32], which);
 }
 
+/* `radii` holds a bound of the dist2 of the photons of each listed request. */
 template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
     for (uint32_t which; take_listed(work.alone, &which);)
-        nearest_of_one(work, scratch[threadIdx.x / 32], which);
+        nearest_of_one(work, scratch[threadIdx.x / 32], which, work.radii[which]);
 }
 
 /* One warp per request, for all requests. */
@@ -360,7 +364,8 @@ __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
     __shared__ nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which < work.count) nearest_of_one(work, scratch[warp], which);
+    if (which < work.count)
+        nearest_of_one(work, scratch[warp], work.order ? work.order[which] : which);
 }
 
 } // namespace photon_gathering_cuda

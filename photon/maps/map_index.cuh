@@ -7,7 +7,7 @@
 static inline gather_index::index map_index_of(const photon_map_cuda *map) {
     gather_index::index index;
     cuda_arena arena = {(char *)map->index.memory, 0};
-    gather_index::lay_out(&index, &arena, (uint32_t)map->list.local_count, map->along_curve);
+    gather_index::lay_out(&index, &arena, (uint32_t)map->list.local_count);
     return index;
 }
 

@@ -89,14 +89,13 @@ kd_status sort_along_curve(photon_map_cuda *map, const gather_index::index *inde
 kd_status make_index(photon_map_cuda *map, gather_index::index *index) {
     const uint32_t count = (uint32_t)map->list.local_count;
     cuda_arena arena = {NULL, 0};
-    gather_index::lay_out(index, &arena, count, map->along_curve);
+    gather_index::lay_out(index, &arena, count);
     KD_TRY(device_buffer_reserve(&map->index, arena.used));
     arena.base = (char *)map->index.memory;
     arena.used = 0;
-    gather_index::lay_out(index, &arena, count, map->along_curve);
-    if (map->along_curve) KD_TRY(sort_along_curve(map, index));
+    gather_index::lay_out(index, &arena, count);
+    KD_TRY(sort_along_curve(map, index));
     return gather_index::make(index, (const photon *)map->list.photons.memory,
-                              map->along_curve ? NULL : (const uint32_t *)map->ids.memory,
                               (cudaStream_t)device_thread_stream());
 }
 
@@ -126,7 +125,7 @@ kd_status launch_packets(const gather_work *work, const packets_kernels &kernels
 }
 
 kd_status launch_gather(const gather_work *work) {
-    if (work->packets) {
+    if (work->packets || work->order) {
         const packets_kernels kernels = kernels_of_packets(work->k);
         if (kernels.together) return launch_packets(work, kernels);
     }
@@ -188,15 +187,13 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
 }
 
 /* Builds the tree if kernels traverse it, if the radius is derived from it, or if it has to be
-   validated. Builds the index, along a curve unless irradiance_lookup.cu traverses its tree. */
-kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered,
-                         bool along_curve) {
+   validated; and the index. */
+kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered) {
     const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
     if (map->list.local_count == 0) return KD_OK;
     if (ordered || probed || map->has_tree) KD_TRY(make_tree(map));
-    map->along_curve = along_curve;
     KD_TRY(make_index(map, &index));
     if (probed) KD_TRY(choose_radius(map, options, &index));
     return ordered ? order(map) : KD_OK;
@@ -213,11 +210,11 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     build.points = point_array_make(NULL, photons, 3, POINT_FLOAT);
     build.split = POINTTREE_ROUND_ROBIN;
     if (point_builders_cuda[0]->scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
-    gather_index::lay_out(&index, &arena, (uint32_t)photons, !ordered);
+    gather_index::lay_out(&index, &arena, (uint32_t)photons);
     photon_curve::sorting sorting;
     cuda_arena sorted = {NULL, 0};
     if (photon_curve::lay_out(&sorting, &sorted, NULL, (uint32_t)photons) != KD_OK) return 0;
-    const uint64_t in_order = sizeof(photon) + sizeof(vec3) + sizeof(irradiance_record);
+    const uint64_t in_order = sizeof(photon) + sizeof(vec3) + 2 * sizeof(irradiance_record);
     const uint64_t precompute_bytes = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
     uint64_t scratch =
         precompute_bytes > build.scratch_bytes ? precompute_bytes : build.scratch_bytes;
@@ -237,13 +234,12 @@ extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps,
     maps->lookup = options->lookup;
     maps->media = options->media;
     job_stage_begin(job, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
-    kd_status status = build_map_tree(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
-    if (status == KD_OK)
-        status = build_map_tree(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
+    kd_status status = build_map_tree(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
+    if (status == KD_OK) status = build_map_tree(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered);
     if (status == KD_OK && photon_media_rows[options->media].beams)
         begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
     else if (status == KD_OK)
-        status = build_map_tree(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
+        status = build_map_tree(&maps->map[PHOTON_LIST_MEDIA], options, true);
     if (status == KD_OK) status = device_stream_wait(device_thread_stream());
     job_stage_end(job);
     return status;
@@ -264,7 +260,8 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.requests = request->requests;
     work.count = request->count;
     work.packets = request->packets;
-    work.packet_count = request->packet_count;
+    work.packet_count = request->packets ? request->packet_count : (request->count + 31) / 32;
+    work.order = request->order;
     work.alone = {request->alone, request->alone + request->count,
                   request->alone + request->count + 1};
     work.sums = request->sums;

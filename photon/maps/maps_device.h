@@ -20,8 +20,6 @@ typedef struct photon_map_cuda {
     device_buffer ordered, ordered_points; /* photons in tree order, if requested */
     device_buffer irradiance;
     float radius, scale; /* see photon_map */
-    bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
-                         tree order */
     bool has_irradiance; /* `irradiance` is valid */
     bool has_tree;       /* the tree came with the photons, to be validated instead of built */
 } photon_map_cuda;
@@ -90,9 +88,12 @@ typedef struct photon_gather_cuda {
     uint32_t count;
     const struct eye_packet *packets; /* device memory; every request is in exactly one packet */
     uint32_t packet_count;            /* 0, with packets NULL: no grouping is known */
-    uint32_t *alone;                  /* device memory for `count` + 2 values */
-    flux_sum *sums; /* out, one per request: power that the photons scatter towards wo */
-    float *radii;   /* out, one per request: estimation radius; 0: no photons */
+    /* device memory: the `count` requests to be answered, neighbours one after another, if there
+       are no packets; NULL: the first `count` requests */
+    const uint32_t *order;
+    uint32_t *alone; /* device memory for `count` + 2 values */
+    flux_sum *sums;  /* out, one per request: power that the photons scatter towards wo */
+    float *radii;    /* out, one per request: estimation radius; 0: no photons */
 } photon_gather_cuda;
 
 /* Answers the requests from the global or the caustic map, by the `gather` nearest photons or, if
@@ -117,6 +118,7 @@ typedef struct photon_irradiance_cuda {
     void *places; /* device memory, float4 each: position and triangle; overwritten by results */
     const void *sides; /* float4 each: geometric normal; bit 0: the front side was hit */
     const uint32_t *count;
+    const uint32_t *order; /* of the places, for speed; NULL: as they are */
     /* buffers for as many indices as places, and for one counter, initially 0 */
     uint32_t *more, *more_count;
 } photon_irradiance_cuda;

@@ -1,4 +1,4 @@
-/* Sorts photons along a Morton curve, for an index that only density estimates use.
+/* Sorts photons along a Morton curve, for their index.
    Source: Morton 1966, "A computer oriented geodetic data base".
    Idea: a tree whose split axis alternates also splits across a wall, where all photons have the
          same coordinate: one level in three separates nothing, and the leaves of a plane overlap,
@@ -67,6 +67,12 @@ __device__ __forceinline__ uint32_t cell_of(float x, float lo, float scale) {
     return at > 0 ? (uint32_t)fminf(at, maximum) : 0;
 }
 
+/* Code of a place; `scale`: cells per unit of length. */
+__device__ __forceinline__ uint64_t code_of(vec3 p, vec3 lo, float scale) {
+    return spread(cell_of(p.x, lo.x, scale)) << 2 | spread(cell_of(p.y, lo.y, scale)) << 1 |
+           spread(cell_of(p.z, lo.z, scale));
+}
+
 static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constant__ sorting sort) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= sort.count) return;
@@ -76,9 +82,7 @@ static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constan
         side = fmaxf(side, pointtree_float_of_order_bits(sort.hi[axis]) - lo[axis]);
     }
     const float scale = side > 0 ? (float)(1u << AXIS_BITS) / side : 0;
-    const vec3 p = sort.places[i];
-    sort.codes[i] = spread(cell_of(p.x, lo[0], scale)) << 2 |
-                    spread(cell_of(p.y, lo[1], scale)) << 1 | spread(cell_of(p.z, lo[2], scale));
+    sort.codes[i] = code_of(sort.places[i], vec3_make(lo[0], lo[1], lo[2]), scale);
     sort.numbers[i] = i;
 }
 

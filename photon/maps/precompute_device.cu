@@ -194,6 +194,20 @@ __global__ __launch_bounds__(BLOCK) void precompute_divided(
         irradiance[node] = photon_irradiance_at(&map, &caustic, &tiles, node);
 }
 
+/* Copies records from the order of the tree to that of the index. `nodes`: of each photon of the
+   list. */
+__global__ __launch_bounds__(BLOCK) void list_nodes(const uint32_t *tree_ids, uint32_t count,
+                                                    uint32_t *nodes) {
+    const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
+    if (node < count) nodes[tree_ids[node]] = node;
+}
+__global__ __launch_bounds__(BLOCK) void order_records(const uint32_t *ids, uint32_t count,
+                                                       const uint32_t *nodes, const float4 *from,
+                                                       float4 *to) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < count) to[i] = from[nodes[ids[i]]];
+}
+
 /* --- host code -------------------------------------------------------------------------------- */
 
 void lay_out_part(precompute_part *part, cuda_arena *arena, uint32_t count) {
@@ -299,6 +313,21 @@ kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
     return device_wait();
 }
 
+/* Appends the records in the order of the index. */
+kd_status order_irradiance(photon_map_cuda *map) {
+    const uint32_t count = (uint32_t)map->list.count;
+    float4 *records = (float4 *)map->irradiance.memory;
+    KD_TRY(device_buffer_reserve(&map->scratch, count * sizeof(uint32_t)));
+    uint32_t *nodes = (uint32_t *)map->scratch.memory;
+    list_nodes<<<cuda_blocks(count, BLOCK), BLOCK>>>((const uint32_t *)map->ids.memory, count,
+                                                     nodes);
+    KD_CUDA_LAUNCHED("list_nodes");
+    order_records<<<cuda_blocks(count, BLOCK), BLOCK>>>(map_index_of(map).ids, count, nodes,
+                                                        records, records + count);
+    KD_CUDA_LAUNCHED("order_records");
+    return KD_OK;
+}
+
 } // namespace
 
 extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
@@ -314,12 +343,13 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_con
     if (map->list.count == 0) return KD_OK;
     job_stage_begin(job, "photon_tree", (int64_t)map->list.count);
     kd_status status =
-        device_buffer_reserve(&map->irradiance, map->list.count * sizeof(irradiance_record));
+        device_buffer_reserve(&map->irradiance, 2 * map->list.count * sizeof(irradiance_record));
     uint64_t first, end;
     ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
     if (status == KD_OK && ranks_shared(maps->comm))
         status = photon_maps_cuda_irradiance(maps, job);
+    if (status == KD_OK) status = order_irradiance(map);
     map->has_irradiance = status == KD_OK;
     job_stage_end(job);
     return status;

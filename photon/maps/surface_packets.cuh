@@ -20,7 +20,7 @@
               the next launch reads. */
 #ifndef KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
 #define KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
-#include "photon/density/warp_per_surface.cuh"
+#include "photon/maps/surface_groups.cuh"
 
 namespace photon_gathering_cuda {
 
@@ -33,61 +33,12 @@ constexpr int TOGETHER_MIN = 12;
 constexpr uint32_t WITHIN_OWN = 512, WITHIN_MAX = 1024;
 /* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
-/* Bound above the rounding error of two distances and their sum. */
-constexpr float SLACK = 1 + 0x1p-16f;
 
 /* The photons that a packet has found, and which lanes use them. */
 template <uint32_t CAPACITY> struct packet_list {
     float4 points[CAPACITY];              /* position; index position, as bits */
     uint32_t accepted[CAPACITY / 32][32]; /* per lane: a bit for each of 32 photons in a word */
 };
-
-struct together {
-    unsigned members; /* mask of lanes */
-    vec3 centre;
-    float spread;          /* largest distance of a member from the centre */
-    float centre_distance; /* distance of this lane's surface from the centre */
-    bool joins;            /* this lane belongs to the packet */
-};
-
-__device__ __forceinline__ float warp_sum(float value) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL, value, step);
-    return value;
-}
-
-__device__ __forceinline__ unsigned first_lane(unsigned lanes) {
-    return (unsigned)__ffs((int)lanes) - 1;
-}
-
-/* Lane in `left` whose surface is nearest to the centroid of all of them. */
-__device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
-    const bool in_left = left >> lane_id() & 1u;
-    const float share = in_left ? 1 / (float)__popc(left) : 0;
-    const vec3 middle =
-        vec3_make(warp_sum(q.x * share), warp_sum(q.y * share), warp_sum(q.z * share));
-    const uint32_t distance = in_left ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
-    const uint32_t minimum = __reduce_min_sync(ALL, distance);
-    return first_lane(__ballot_sync(ALL, in_left && distance == minimum));
-}
-
-__device__ __forceinline__ vec3 of_lane(vec3 value, unsigned lane) {
-    return vec3_make(__shfl_sync(ALL, value.x, (int)lane), __shfl_sync(ALL, value.y, (int)lane),
-                     __shfl_sync(ALL, value.z, (int)lane));
-}
-
-/* Forms the group of those in `left` that are close to the central one. */
-__device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
-    together group;
-    group.centre = of_lane(q, middle);
-    group.centre_distance = sqrtf(pointtree_dist2(group.centre, q));
-    group.joins =
-        (left >> lane_id() & 1u) && (group.centre_distance <= near || lane_id() == middle);
-    group.members = __ballot_sync(ALL, group.joins);
-    group.spread = __uint_as_float(
-        __reduce_max_sync(ALL, group.joins ? __float_as_uint(group.centre_distance) : 0));
-    return group;
-}
 
 /* Appends the photons of a leaf within the bound; beyond CAPACITY they are only counted. */
 template <uint32_t CAPACITY>
@@ -149,6 +100,13 @@ __device__ __forceinline__ void list_individually(const gather_work &work, uint3
         work.alone.list[first + __popc(members & ((1u << lane_id()) - 1))] = which;
 }
 
+/* The same, with a bound of the distance of the k-th photon. */
+__device__ __forceinline__ void list_known(const gather_work &work, uint32_t which,
+                                           unsigned members, float known) {
+    if (members >> lane_id() & 1u) work.radii[which] = known * known;
+    list_individually(work, which, members);
+}
+
 /* A lane's request. Lanes without a request duplicate the first one of the packet. */
 struct packet_lane {
     uint32_t which;
@@ -157,9 +115,11 @@ struct packet_lane {
     vec3 q;
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
-        const eye_packet eye_packet = work.packets[packet];
-        const bool active = lane_id() < eye_packet.count;
-        which = eye_packet.first + (active ? lane_id() : 0);
+        eye_packet taken = {32 * packet, min(32u, work.count - 32 * packet)};
+        if (work.packets) taken = work.packets[packet];
+        const bool active = lane_id() < taken.count;
+        which = taken.first + (active ? lane_id() : 0);
+        if (!work.packets) which = work.order[which];
         all = __ballot_sync(ALL, active);
         diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;
@@ -401,6 +361,7 @@ __launch_bounds__(32 * WARPS,
     packet_nearest_scratch<PARTS> &lane_scratch = scratch[warp];
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
+    float known = INFINITY; /* bound of the distance of this lane's k-th photon */
     while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
         const nearest_places<PARTS> best =
@@ -410,6 +371,7 @@ __launch_bounds__(32 * WARPS,
         const float last = sqrtf(last2);
         const together group = join(left, middle, lane.q, NEAR * last);
         left &= ~group.members;
+        if (best.count == work.k) known = fminf(known, (last + group.centre_distance) * SLACK);
         uint32_t count = KD_NONE;
         if (__popc(group.members) >= TOGETHER_MIN) {
             const float ball = fminf(last + group.spread, work.radius);
@@ -425,9 +387,9 @@ __launch_bounds__(32 * WARPS,
         if (count <= lane_scratch.CAPACITY)
             nearest_of_all(work, lane_scratch.list, count, lane, group.joins, last2);
         else
-            list_individually(work, lane.which, group.members);
+            list_known(work, lane.which, group.members, known);
     }
-    if (left) list_individually(work, lane.which, left);
+    if (left) list_known(work, lane.which, left, known);
 }
 
 } // namespace photon_gathering_cuda

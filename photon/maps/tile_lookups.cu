@@ -65,8 +65,11 @@ __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32
 __device__ __forceinline__ uint32_t begin_lookups(const measure_work &work,
                                                   pending_scratch &lane_scratch,
                                                   const eye_packet &packet) {
-    const uint32_t place = place_in_packet(), request = packet.first + place;
-    const bool valid = place < packet.count && lookup_needs_tiles(work, request);
+    const uint32_t place = place_in_packet();
+    const bool is = place < packet.count;
+    uint32_t request = packet.first + place;
+    if (is && work.order) request = work.order[request];
+    const bool valid = is && lookup_needs_tiles(work, request);
     const unsigned all = __ballot_sync(ALL, valid);
     if (valid) put_lookup(work, lane_scratch, before_me(all), request);
     __syncwarp();
@@ -164,6 +167,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.count = gather->count;
     work.packets = gather->packet_count ? gather->packets : NULL;
     work.packet_count = gather->packet_count ? gather->packet_count : (gather->count + 31) / 32;
+    work.order = gather->packet_count ? NULL : gather->order;
     work.sums = gather->sums;
     work.radii = gather->radii;
     work.kernel = maps->kernel;

@@ -27,6 +27,11 @@ struct hiding {
     bool sums;          /* repeat the sums */
 };
 
+/* Index of the request with this number. */
+__device__ __forceinline__ uint32_t request_of(const hiding &work, uint32_t number) {
+    return work.gather.order ? work.gather.order[number] : number;
+}
+
 /* Returns the mask of those lanes in `left` near whose points something stands; each of its first
    four is tested by 8 lanes, one ray each. */
 __device__ __forceinline__ unsigned obstructed_of_four(const hiding &work, uint32_t first,
@@ -38,7 +43,7 @@ __device__ __forceinline__ unsigned obstructed_of_four(const hiding &work, uint3
     mine &= 0u - mine;
     bool hit = false;
     if (mine) {
-        const uint32_t i = first + (uint32_t)__ffs((int)mine) - 1;
+        const uint32_t i = request_of(work, first + (uint32_t)__ffs((int)mine) - 1);
         const scene_view *scene = work.tiles.scene;
         const estimate_point point = estimate_point_of(&work.gather.requests[i].at);
         const openness_place place =
@@ -56,9 +61,11 @@ __device__ __forceinline__ unsigned obstructed_of_four(const hiding &work, uint3
 }
 
 __global__ __launch_bounds__(BLOCK) void list_divided(const __grid_constant__ hiding work) {
-    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    const uint32_t number = blockIdx.x * BLOCK + threadIdx.x;
+    uint32_t i = 0;
     bool divided = false;
-    if (i < work.gather.count) {
+    if (number < work.gather.count) {
+        i = request_of(work, number);
         const uint32_t patch = work.tiles.patches[work.gather.requests[i].at.triangle];
         if (patch & TILE_PATCH_DIVIDED && !flux_sum_is_zero(work.gather.sums + i)) {
             const estimate_point point = estimate_point_of(&work.gather.requests[i].at);
@@ -68,7 +75,7 @@ __global__ __launch_bounds__(BLOCK) void list_divided(const __grid_constant__ hi
     __syncwarp();
     unsigned all = 0;
     for (unsigned left = __ballot_sync(ALL, divided); left;) {
-        all |= obstructed_of_four(work, i - lane_id(), left);
+        all |= obstructed_of_four(work, number - lane_id(), left);
         for (int k = 0; k < 4; ++k) left &= left - 1;
     }
     uint32_t to = 0;
@@ -352,6 +359,7 @@ extern "C" kd_status photon_maps_cuda_hide(const photon_maps_cuda *maps, int whi
     if (map->list.local_count) work.gather.index = map_index_of(map);
     work.gather.requests = request->requests;
     work.gather.count = request->count;
+    work.gather.order = request->order;
     work.gather.alone = {request->alone, request->alone + request->count,
                          request->alone + request->count + 1};
     work.gather.sums = request->sums;

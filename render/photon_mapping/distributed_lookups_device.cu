@@ -119,6 +119,7 @@ kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *v
     gather.count = (uint32_t)count;
     gather.packets = (const eye_packet *)received->packets.memory;
     gather.packet_count = (uint32_t)at->packets[comm->size];
+    gather.order = NULL;
     gather.alone = (uint32_t *)received->alone.memory;
     gather.radii = (float *)received->radii.memory;
     for (int m = 0; m < MAPS; ++m) {

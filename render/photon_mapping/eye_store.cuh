@@ -19,20 +19,21 @@ enum {
     EYE_ALL_EACH = 4
 };
 
-/* Counts of the ends of gather rays in a wavefront, by kind of lookup. */
+/* Counts of what gather rays wait for. */
 struct gather_tally {
     uint32_t precomputed, more;
-    uint32_t requests, packets, far_packets;
+    uint32_t requests, far; /* far: those that need both maps */
+    uint32_t notes;
+    uint32_t left; /* rays of the next wavefront */
 };
 
-/* Ends of the gather rays of a wavefront that need lookups (gather_waves.cu). */
+/* Lookups for which gather rays wait (gather_waves.cu). */
 struct gather_ends {
     gather_tally *tally;
     float4 *precomputed; /* points that use precomputed irradiance: PRECOMPUTED_PARTS arrays */
     uint32_t *more;      /* indices of those for which the nearest photon does not apply */
     eye_request *requests;
-    /* packets of all requests, and of those that need both maps */
-    eye_packet *packets, *far_packets;
+    float4 *notes; /* terms of rays that wait (gather_store.cuh) */
     uint32_t *alone;
     flux_sum *sums[2]; /* global, caustic */
     float *radii[2], *integrals[2];

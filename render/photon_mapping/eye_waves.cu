@@ -12,6 +12,7 @@
                half. */
 #include "core/device/wave_parts.cuh"
 #include "render/photon_mapping/eye_store.cuh"
+#include "render/photon_mapping/lane_closest.cuh"
 
 namespace {
 
@@ -60,19 +61,12 @@ __device__ __forceinline__ vec3 eye_of(const eye_shaded &shaded) {
     return vec3_negate(shaded.path.state.ray.direction);
 }
 
-template <bool diffuse>
-__device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
-                                           const path_store &store, uint32_t i,
-                                           eye_shaded &shaded) {
-    shaded.is_valid = shaded.lands = shaded.continues = false;
-    shaded.path.depth = 0;
-    if (scene.nested.count) __builtin_unreachable(); /* such scenes have media */
-    if (i == KD_NONE) return;
-    shaded.path = load_eye_path(store, i, &shaded.part, &shaded.last_request);
-    if (shaded.path.slot == KD_NONE) return;
+/* Reaches what the ray has hit. `kind`: as for surface_of_hit. */
+__device__ __forceinline__ void eye_reach(const scene_view &scene, const path_waves &w,
+                                          const ray_hit &hit, int32_t kind, eye_shaded &shaded) {
     path_state &state = shaded.path.state;
-    const ray_hit hit = load_stored_hit(w.hits, i);
-    shaded.key = key_of_slot(w, place_of_slot(w, shaded.path.slot));
+    shaded.is_valid = shaded.lands = shaded.continues = false;
+    if (scene.nested.count) __builtin_unreachable(); /* such scenes have media */
     ++state.step;
     shaded.at.triangle = KD_NONE;
     if (hit.triangle == KD_NONE) {
@@ -81,12 +75,31 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
                      path_sky_seen(&scene, &state, (int32_t)shaded.path.depth));
         return;
     }
-    shaded.at = path_surface(&scene, &state, hit, shaded.key,
-                             kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS));
+    shaded.at = path_surface(&scene, &state, hit, shaded.key, kind);
     if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.ray, &shaded.at);
     add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
     shaded.is_valid = shaded.part == EYE_MAIN;
     shaded.lands = surface_holds_photons(&shaded.at);
+}
+
+/* Loads path i; returns false if it is empty. */
+__device__ __forceinline__ bool eye_load(const path_waves &w, const path_store &store, uint32_t i,
+                                         eye_shaded &shaded) {
+    shaded.path = load_eye_path(store, i, &shaded.part, &shaded.last_request);
+    if (shaded.path.slot == KD_NONE) return false;
+    shaded.key = key_of_slot(w, place_of_slot(w, shaded.path.slot));
+    return true;
+}
+
+template <bool diffuse>
+__device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
+                                           const path_store &store, uint32_t i,
+                                           eye_shaded &shaded) {
+    shaded.is_valid = shaded.lands = shaded.continues = false;
+    shaded.path.depth = 0;
+    if (i != KD_NONE && eye_load(w, store, i, shaded))
+        eye_reach(scene, w, load_stored_hit(w.hits, i),
+                  kind_of_kernel(diffuse ? SHADE_DIFFUSE : SHADE_OTHERS), shaded);
 }
 
 /* Evaluates all light of a surface that also mirrors, and continues with the reflection. */
@@ -111,17 +124,17 @@ __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
     shaded->is_valid = false;
 }
 
-/* Records the request, and samples a light for direct light. */
+/* Records the request, and samples a light for direct light; returns false if there is none. */
 template <bool diffuse>
-__device__ __forceinline__ void eye_sample_light(const scene_view &scene,
+__device__ __forceinline__ bool eye_sample_light(const scene_view &scene,
                                                  const photon_view &photons, const eye_slots &slots,
-                                                 uint32_t *shadows, eye_shaded &shaded) {
-    if (!shaded.is_valid) return;
+                                                 eye_shaded &shaded, shadow_request *request) {
+    if (!shaded.is_valid) return false;
     const path_waves &w = slots.waves;
     const path_state &state = shaded.path.state;
     if (!diffuse && shaded.lands && surface_mirrors(&shaded.at)) {
         eye_lookup_and_mirror(&scene, &photons, &slots, &shaded);
-        return;
+        return false;
     }
     if (shaded.lands) {
         const uint32_t last = shaded.last_request;
@@ -129,19 +142,18 @@ __device__ __forceinline__ void eye_sample_light(const scene_view &scene,
             eye_request_append(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
         if (last == KD_NONE) slots.first_request[shaded.path.slot] = shaded.last_request;
     } else if (surface_is_specular(&shaded.at)) {
-        return;
+        return false;
     }
     as_listed<diffuse ? SHADE_DIFFUSE : SHADE_OTHERS>(shaded.at);
-    shadow_request request;
     const bool mis =
         !shaded.lands || !path_depth_is_over(&photons.path, &state, (int32_t)shaded.path.depth);
     const bool has_light =
         path_sample_light_at(&scene, &shaded.at, eye_of(shaded), state.medium, mis,
-                             sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
+                             sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), request);
     /* add the contribution of an occluded light: NaN, not 0, if a factor is not finite */
     add_radiance(w, shaded.path.slot,
-                 vec3_mul(state.throughput, shadow_request_light(&request, vec3_all(0))));
-    if (has_light) store_shadow<false>(w, take_place(shadows), shaded.path, request);
+                 vec3_mul(state.throughput, shadow_request_light(request, vec3_all(0))));
+    return has_light;
 }
 
 /* Returns true if the path has another ray. */
@@ -186,7 +198,9 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         eye_shaded shaded;
         eye_arrive<diffuse>(scene, w, from, i, shaded);
         __syncthreads();
-        eye_sample_light<diffuse>(scene, photons, slots, &now->shadows, shaded);
+        shadow_request request;
+        if (eye_sample_light<diffuse>(scene, photons, slots, shaded, &request))
+            store_shadow<false>(w, take_place(&now->shadows), shaded.path, request);
         __syncthreads();
         const bool has_next = eye_continues<diffuse>(photons, slots, shaded);
         __syncthreads();
@@ -198,91 +212,65 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
                  fetch, shade);
 }
 
-/* --- completion of paths ---------------------------------------------------------------------- */
+/* --- one thread per path ---------------------------------------------------------------------- */
 
-__device__ __forceinline__ void store_landed(const eye_slots &slots, wave_path p,
-                                             const eye_path &path) {
-    p.state = path.state;
-    p.depth = (uint32_t)path.depth;
-    store_eye_path(slots.landed, p.slot, p, 0, 0);
-}
-
-constexpr int finish_block(bool all) {
-    return all ? EYE_ALL_BLOCK : EYE_FINISH_BLOCK;
-}
-
-/* State of a path that one thread traces to its end. */
-struct eye_rest {
-    ray first; /* the ray with which it starts or continues */
-    wave_path stored;
-    uint32_t part;
-    eye_path path;
-};
-
-/* Starts the path of slot i; returns false if there is none. */
-__device__ __forceinline__ bool eye_start(const scene_view &scene, const eye_slots &slots,
-                                          uint32_t i, eye_rest *rest) {
-    slots.first_request[i] = KD_NONE;
-    if (!slot_begins(slots, i, &rest->first)) return false;
-    rest->path =
-        eye_begin_in(&scene, rest->first, key_of_slot(slots.waves, place_of_slot(slots.waves, i)));
-    rest->stored.slot = i;
-    rest->stored.depth = 1;
-    rest->part = EYE_MAIN;
-    return true;
-}
-
-/* Loads path i of the wavefront; returns false if it is empty. */
-__device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_store &store,
-                                           uint32_t i, eye_rest *rest) {
-    const path_waves &w = slots.waves;
-    uint32_t last_request;
-    rest->stored = load_eye_path(store, i, &rest->part, &last_request);
-    const uint32_t slot = rest->stored.slot;
-    if (slot == KD_NONE) return false;
-    rest->first = rest->stored.state.ray;
-    rest->path = eye_begin(rest->first, key_of_slot(w, place_of_slot(w, slot)));
-    rest->path.state = rest->stored.state;
-    rest->path.depth = (int32_t)rest->stored.depth - 1;
-    rest->path.result.radiance = first_three(w.radiance[slot]);
-    rest->path.last_request = last_request;
-    rest->path.first_request = slots.first_request[slot];
-    return true;
-}
-
-/* Traces paths to their ends, one thread per path. With `all`, these are all paths from the camera,
-   for scenes that are not traced as wavefronts; otherwise they are the last few paths of the
-   wavefronts.
-   Data flow: reads slots, or paths of the wavefront; writes radiance, first surfaces, requests,
-         counts. */
-template <bool all>
-__global__
-__launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void eye_finish(
+/* Traces the last few paths of the wavefronts to their ends.
+   Data flow: reads paths of the wavefront; writes radiance, first surfaces, requests, counts. */
+__global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
     const __grid_constant__ eye_slots slots, uint32_t wave) {
     const path_waves &w = slots.waves;
-    const uint32_t count = all ? w.slots : wave_at(w, wave)->rays;
-    uint32_t rays = 0;
-    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * finish_block(all)) {
-        eye_rest rest;
-        if (!(all ? eye_start(scene, slots, i, &rest)
-                  : eye_resume(slots, w.stores[wave % 2], i, &rest)))
-            continue;
-        if (rest.part == EYE_MAIN) {
-            eye_follow(&scene, &photons, LOOKUP_DEFERRED, &rest.path);
-            if (photons.final_gather && rest.path.first_request != KD_NONE)
-                store_landed(slots, rest.stored, rest.path);
-        } else {
-            surface hit_surface;
-            float travelled = 0;
-            (void)eye_next(&scene, &photons, LOOKUP_DEFERRED, &rest.path, &hit_surface, &travelled);
+    const ray none = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+    const uint32_t count = wave_at(w, wave)->rays;
+    uint32_t i = spread_first(count), rays = 0;
+    bool flies = false;
+    eye_shaded on;
+    for (;;) {
+        while (!flies && i < count) {
+            flies = eye_load(w, w.stores[wave % 2], i, on);
+            i += gridDim.x * EYE_FINISH_BLOCK;
         }
-        const uint32_t slot = rest.stored.slot;
-        w.radiance[slot] = with_fourth(rest.path.result.radiance, 0);
-        slots.first_request[slot] = rest.path.first_request;
-        if (rest.stored.depth == 1)
-            store_first(scene, w, slot, &rest.first, &rest.path.result.first);
-        rays += rest.path.result.rays;
+        if (!__any_sync(~0u, flies)) break;
+        const ray_hit hit = lane_closest(scene.tree, flies ? on.path.state.ray : none, flies);
+        shadow_request request;
+        request.ray = none;
+        bool has_light = false;
+        rays += flies;
+        if (flies) {
+            eye_reach(scene, w, hit, SURFACE_ANY, on);
+            has_light = eye_sample_light<false>(scene, photons, slots, on, &request);
+        }
+        __syncwarp();
+        const ray_hit blocked = lane_closest(scene.tree, request.ray, has_light);
+        rays += has_light;
+        if (has_light && blocked.triangle == KD_NONE)
+            add_radiance(w, on.path.slot,
+                         path_clamped(&w.options, on.path.state.scattered > 0,
+                                      vec3_mul(on.path.state.throughput,
+                                               shadow_request_light(&request, vec3_all(1)))));
+        if (flies) flies = eye_continues<false>(photons, slots, on);
+        __syncwarp();
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+/* Traces all paths from the camera, for scenes that are not traced as wavefronts.
+   Data flow: reads slots; writes radiance, first surfaces, requests, counts. */
+__global__ __launch_bounds__(EYE_ALL_BLOCK, EYE_ALL_EACH) void eye_follow_all(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots) {
+    const path_waves &w = slots.waves;
+    const uint32_t slot = blockIdx.x * EYE_ALL_BLOCK + threadIdx.x;
+    uint32_t rays = 0;
+    ray first;
+    if (slot < w.slots) slots.first_request[slot] = KD_NONE;
+    if (slot < w.slots && slot_begins(slots, slot, &first)) {
+        eye_path path = eye_begin_in(&scene, first, key_of_slot(w, place_of_slot(w, slot)));
+        eye_follow(&scene, &photons, LOOKUP_DEFERRED, &path);
+        w.radiance[slot] = with_fourth(path.result.radiance, 0);
+        slots.first_request[slot] = path.first_request;
+        store_first(scene, w, slot, &first, &path.result.first);
+        rays = path.result.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -372,11 +360,11 @@ kd_status eye_request_slots(const frame *frame, const photon_view *photons,
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
     if (!slots->by_waves) {
         const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
-        eye_finish<true>
-            <<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons, *slots, 0);
-        KD_CUDA_LAUNCHED("eye_finish of all");
+        eye_follow_all<<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons,
+                                                  *slots);
+        KD_CUDA_LAUNCHED("eye_follow_all");
         return KD_OK;
     }
     KD_TRY(go_by_waves(&run, photons, slots));
-    return start_eye(&run, photons, slots, eye_finish<false>, finish_block(false), "eye_finish");
+    return start_eye(&run, photons, slots, eye_finish, EYE_FINISH_BLOCK, "eye_finish");
 }

@@ -4,6 +4,7 @@
 #include "render/photon_mapping/eye_store.cuh"
 
 enum { PRECOMPUTED_PARTS = 5 };
+enum : uint32_t { RAY_REQUESTS = 1u << 31 }; /* flag of a shadow ray: its ray records a request */
 
 /* A diffuse surface far away. */
 struct precomputed_end {
@@ -42,27 +43,94 @@ __device__ __forceinline__ precomputed_end load_precomputed(const eye_slots &slo
     return end;
 }
 
-/* Records requests; the active lanes form a packet. `far`: for both maps, otherwise for the caustic
-   map only. */
-template <bool far>
-__device__ __forceinline__ void gather_request_maps(const gather_ends &ends, const surface *at,
-                                                    vec3 wo, vec3 throughput, uint32_t slot) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
-    uint32_t place = 0;
-    if (lane == leader) {
-        const uint32_t count = (uint32_t)__popc(lanes);
-        const eye_packet packet = {atomicAdd(&ends.tally->requests, count), count};
-        ends.packets[atomicAdd(&ends.tally->packets, 1u)] = packet;
-        if (far) ends.far_packets[atomicAdd(&ends.tally->far_packets, 1u)] = packet;
-        place = packet.first;
+/* --- terms ------------------------------------------------------------------------------------
+   Idea: the terms of a ray are added in order. While one of them is a request that is not answered,
+         the request and all further terms are noted: the notes of a ray form a circular list, each
+         with the number of the next one, and the ray's sum has the number of the last one, which
+         leads to the first. Numbers begin with 1; 0: no note. */
+
+enum : uint32_t { NOTE_REQUEST = 1u << 31 }; /* flag: x is the index of a request */
+
+__device__ __forceinline__ void note_term(const eye_slots &slots, uint32_t ray, float4 sum,
+                                          vec3 term, uint32_t flag) {
+    float4 *notes = slots.ends.notes - 1;
+    const uint32_t last = __float_as_uint(sum.w), number = take_place(&slots.ends.tally->notes) + 1;
+    uint32_t first = number;
+    if (last) {
+        const uint32_t link = __float_as_uint(notes[last].w);
+        first = link & ~NOTE_REQUEST;
+        notes[last].w = __uint_as_float((link & NOTE_REQUEST) | number);
     }
-    place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
+    notes[number] = with_fourth(term, __uint_as_float(flag | first));
+    slots.waves.radiance[ray].w = __uint_as_float(number);
+}
+
+/* Adds a term to a ray, at once or later. */
+__device__ __forceinline__ void add_term(const eye_slots &slots, uint32_t ray, vec3 term) {
+    if (vec3_is_zero(term)) return;
+    const float4 sum = slots.waves.radiance[ray];
+    if (__float_as_uint(sum.w))
+        note_term(slots, ray, sum, term, 0);
+    else
+        slots.waves.radiance[ray] = with_fourth(vec3_add(first_three(sum), term), 0);
+}
+
+/* Records a request, the next term of a ray. `far`: for both maps, otherwise for the caustic map
+   only. */
+__device__ __forceinline__ void add_request(const eye_slots &slots, const surface *at, vec3 wo,
+                                            vec3 throughput, uint32_t ray, bool far) {
+    const gather_ends &ends = slots.ends;
+    const uint32_t place = take_place(&ends.tally->requests);
+    if (far) take_place(&ends.tally->far);
     eye_request *made = ends.requests + place;
     eye_request_place(made, at);
     made->wo = wo;
     made->throughput = throughput;
-    made->next = slot << 1 | (far ? 1 : 0);
+    made->next = far ? 1 : 0;
+    note_term(slots, ray, slots.waves.radiance[ray], vec3_make(__uint_as_float(place), 0, 0),
+              NOTE_REQUEST);
+}
+
+/* Adds a term to a ray whose last note is a request, before that request. */
+__device__ __forceinline__ void add_term_before(const eye_slots &slots, uint32_t ray, vec3 term) {
+    if (vec3_is_zero(term)) return;
+    float4 *notes = slots.ends.notes - 1;
+    const float4 sum = slots.waves.radiance[ray];
+    const uint32_t last = __float_as_uint(sum.w);
+    float4 request = notes[last];
+    if (__float_as_uint(request.w) == (NOTE_REQUEST | last)) { /* the only note */
+        slots.waves.radiance[ray] = with_fourth(vec3_add(first_three(sum), term), sum.w);
+        return;
+    }
+    const uint32_t number = take_place(&slots.ends.tally->notes) + 1;
+    notes[number] = request;
+    notes[last] = with_fourth(term, __uint_as_float(number));
+    slots.waves.radiance[ray].w = __uint_as_float(number);
+}
+
+/* Sum of a ray whose requests are answered. */
+__device__ __forceinline__ vec3 sum_of_terms(const photon_view &photons, const eye_slots &slots,
+                                             const lookup_results &results, uint32_t ray) {
+    const float4 *notes = slots.ends.notes - 1;
+    const float4 begun = slots.waves.radiance[ray];
+    const uint32_t last = __float_as_uint(begun.w);
+    vec3 sum = first_three(begun);
+    if (last == 0) return sum;
+    uint32_t at = last;
+    do {
+        at = __float_as_uint(notes[at].w) & ~NOTE_REQUEST;
+        const float4 note = notes[at];
+        vec3 term = first_three(note);
+        if (__float_as_uint(note.w) & NOTE_REQUEST) {
+            const uint32_t request = __float_as_uint(note.x);
+            vec3 seen = shown_by_caustic(photons, results, request);
+            if (results.requests[request].next)
+                seen = vec3_add(seen, shown_by_global(photons, results, request));
+            term = vec3_mul(results.requests[request].throughput, seen);
+        }
+        sum = vec3_add(sum, term);
+    } while (at != last);
+    return sum;
 }
 
 /* --- rays ------------------------------------------------------------------------------------- */

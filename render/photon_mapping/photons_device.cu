@@ -149,6 +149,7 @@ photon_gather_cuda gather_of(const photon_cuda *device_photons, int m,
     gather.count = counts->requests;
     gather.packets = (const eye_packet *)device_photons->packets.memory;
     gather.packet_count = counts->packets;
+    gather.order = NULL;
     gather.alone = (uint32_t *)device_photons->alone.memory;
     gather.sums = (flux_sum *)device_photons->sums[m].memory;
     gather.radii = (float *)device_photons->radii[m].memory;
