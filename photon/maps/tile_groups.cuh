@@ -43,6 +43,7 @@ struct measure_work {
     uint32_t count;
     const eye_packet *packets;
     uint32_t packet_count;
+    uint32_t per_packet;   /* without packets: so many requests form one */
     const uint32_t *order; /* of the `count` requests if there are no packets; NULL: as they are */
     const flux_sum *sums;
     const float *radii;

@@ -22,6 +22,9 @@ using namespace tile_groups;
 /* One warp per block: packets differ in work by far, and a block stays until its last warp ends. */
 constexpr int WARPS = 1, BLOCKS = 16, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
+/* Requests without packets are divided among at least so many warps. A device runs some 2,000 warps
+   at a time, and the slowest packet of 32 requests took 50 ms in a hall of a million triangles. */
+constexpr uint32_t PACKETS_MIN = 8192;
 
 /* Returns true if the integral of this request is needed and requires a traversal. */
 __device__ __forceinline__ bool lookup_needs_tiles(const measure_work &work, uint32_t request) {
@@ -54,11 +57,10 @@ __device__ __forceinline__ uint32_t place_in_packet() {
     return (l & 1u) | (l >> 1 & 2u) | (l >> 2 & 4u) | (l << 2 & 8u) | (l << 1 & 16u);
 }
 
-/* Requests without packets are processed 32 at a time. */
 __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32_t packet) {
     if (work.packets) return work.packets[packet];
-    const uint32_t first = 32 * packet, left = work.count - first;
-    return {first, left < 32 ? left : 32};
+    const uint32_t first = work.per_packet * packet, left = work.count - first;
+    return {first, left < work.per_packet ? left : work.per_packet};
 }
 
 /* Stores the lookups of a packet in shared memory; returns their number. */
@@ -166,7 +168,12 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.requests = gather->requests;
     work.count = gather->count;
     work.packets = gather->packet_count ? gather->packets : NULL;
-    work.packet_count = gather->packet_count ? gather->packet_count : (gather->count + 31) / 32;
+    work.per_packet = 32;
+    while (work.per_packet > 1 && gather->count / work.per_packet < PACKETS_MIN)
+        work.per_packet /= 2;
+    work.packet_count = gather->packet_count
+                            ? gather->packet_count
+                            : (gather->count + work.per_packet - 1) / work.per_packet;
     work.order = gather->packet_count ? NULL : gather->order;
     work.sums = gather->sums;
     work.radii = gather->radii;
