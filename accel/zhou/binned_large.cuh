@@ -4,8 +4,7 @@
    into chunks, a few per task, and processed in two rounds: the refinement of promising bins, and
    the scatter, which also counts the children's bins while their references are written. The block
    that finishes a round last completes it and lists the next one. (Only the root's bins are counted
-   in a separate round.) If both children are as large, the second one's next round is prepared by
-   another block.
+   in a separate round.)
    Data flow: blocks take tasks in any order; references and bins of a node, written by the block
    that listed the task -> its children's references, bins, raw nodes and tasks. A task's entry is
    written last, after a fence, and read first. */
@@ -340,50 +339,30 @@ __device__ inline void refine(const binned &k, large_shared &s, const large_task
     }
 }
 
-__device__ __forceinline__ work big_child(const big_node *big, uint32_t side) {
-    const work node = big->node;
-    const uint32_t first = big->split.first;
-    work child = child_of(node, big->split.axis, big->split.plane, side);
-    child.first = side ? first + node.count : first;
-    child.count = __ldcg(side ? &big->right : &big->left);
-    child.at = big->split.children + side;
-    return child;
-}
-
-/* Continues with a child of several chunks, whose references are written and counted. */
-__device__ inline void split_big_child(const binned &k, large_shared &s, big_node *big,
-                                       uint32_t side) {
-    __syncthreads(); /* protects shared memory from the previous node */
-    if (threadIdx.x == 0) s.node = big_child(big, side);
-    __syncthreads();
-    const uint32_t index = add_big(k, s);
-    if (index == KD_NONE) return;
-    take_bins(s, big->bins + side);
-    measure_node(s);
-    choose_big(k, s, index);
-}
-
-/* Called when all references are written and counted in the children's bins. The block continues
-   with one child, and leaves the other to a task if both are large. */
-__device__ inline void make_big_children(const binned &k, large_shared &s, uint32_t index) {
-    big_node *big = k.big + index;
-    __syncthreads(); /* protects shared memory from the previous node */
-    if (threadIdx.x == 0) {
-        for (uint32_t side = 0; side < 2; ++side) {
-            const work child = big_child(big, side);
-            s.waits[side] = child.count > CHUNK;
-            if (child.count <= SMALL_MAX)
-                enqueue_child(k, child);
-            else if (!s.waits[side])
-                list_whole(k, child);
+/* Called when all references are written and counted in the children's bins. */
+__device__ inline void make_big_children(const binned &k, large_shared &s, big_node *big) {
+    for (int side = 0; side < 2; ++side) {
+        __syncthreads(); /* protects shared memory from the other side */
+        if (threadIdx.x == 0) {
+            const work node = big->node;
+            const uint32_t first = big->split.first;
+            s.node = child_of(node, big->split.axis, big->split.plane, side);
+            s.node.first = side ? first + node.count : first;
+            s.node.count = __ldcg(side ? &big->right : &big->left);
+            s.node.at = big->split.children + side;
+            if (s.node.count <= SMALL_MAX)
+                enqueue_child(k, s.node);
+            else if (s.node.count <= CHUNK)
+                list_whole(k, s.node);
         }
-        if (s.waits[0] && s.waits[1]) {
-            const uint32_t place = queue_reserve(k, 1);
-            if (place != KD_NONE) queue_put(k, place, task_pack(TASK_CHILD, index, 1));
-        }
+        __syncthreads();
+        if (s.node.count <= CHUNK) continue;
+        const uint32_t index = add_big(k, s);
+        if (index == KD_NONE) continue;
+        take_bins(s, big->bins + side);
+        measure_node(s);
+        choose_big(k, s, index);
     }
-    __syncthreads();
-    if (s.waits[0] || s.waits[1]) split_big_child(k, s, big, s.waits[0] ? 0 : 1);
 }
 
 __device__ inline void scatter(const binned &k, large_shared &s, const large_task &task) {
@@ -412,7 +391,7 @@ __device__ inline void scatter(const binned &k, large_shared &s, const large_tas
         __syncthreads();
         move_refs<true>(k, s, sorted);
     }
-    if (report_bins(k, s, big, 2)) make_big_children(k, s, task.node);
+    if (report_bins(k, s, big, 2)) make_big_children(k, s, big);
 }
 
 /* Lists the first task. All threads of the block must call it. */
@@ -461,7 +440,6 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
         case TASK_BIN:
         case TASK_REFINE: refine(k, s, task); break;
         case TASK_SCATTER: scatter(k, s, task); break;
-        case TASK_CHILD: split_big_child(k, s, k.big + task.node, task.chunk); break;
         }
     }
 }

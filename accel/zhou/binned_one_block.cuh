@@ -163,12 +163,12 @@ __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &co
 
 /* --- The task list --- */
 
-enum task_kind { TASK_EXIT = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER, TASK_CHILD };
+enum task_kind { TASK_EXIT = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;
     uint32_t node;  /* index in the list of its kind */
-    uint32_t chunk; /* the first chunk; of TASK_CHILD: the side */
+    uint32_t chunk; /* the first chunk */
 };
 
 __device__ __forceinline__ unsigned long long task_pack(task_kind kind, uint32_t node,
