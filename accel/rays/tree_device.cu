@@ -19,8 +19,12 @@ __global__ void prepare_rows(tritree_view view, triangle_rows *rows) {
     const uint32_t id = blockIdx.x * BLOCK + threadIdx.x;
     if (id >= view.triangle_count) return;
     const uint32_t *index = view.triangles + 3 * (uint64_t)id;
-    rows[id] = triangle_rows_make(view.positions[index[0]], view.positions[index[1]],
-                                  view.positions[index[2]]);
+    const vec3 a = view.positions[index[0]], b = view.positions[index[1]],
+               c = view.positions[index[2]];
+    float4 *const to =
+        (float4 *)(rows + id); /* stores of 16 bytes: as many as triangle_rows needs */
+    for (int axis = 0; axis < 3; ++axis)
+        to[axis] = make_float4(vec3_axis(a, axis), vec3_axis(b, axis), vec3_axis(c, axis), 0);
 }
 
 /* Layouts of the tree's memory; the same code measures and assigns it. */
@@ -46,11 +50,12 @@ bool is_lean(uint64_t triangles) {
     return triangles >= lean_from;
 }
 
-/* Reserves a block and lays it out. */
-template <class layout> kd_status place(void **memory, uint64_t *held, layout lay_out) {
+/* Reserves a block of the device's pool and lays it out. */
+template <class layout>
+kd_status place(void **memory, uint64_t *held, layout lay_out, void *stream) {
     cuda_arena arena = {NULL, 0};
     lay_out(&arena);
-    KD_TRY(device_memory_reserve(memory, arena.used));
+    KD_TRY(device_pool_reserve(memory, arena.used, stream));
     *held += arena.used;
     arena = {(char *)*memory, 0};
     lay_out(&arena);
@@ -93,7 +98,8 @@ void lay_out_rows(tritree_cuda *tree, cuda_arena *arena) {
 }
 
 kd_status make_rows(tritree_cuda *tree, cudaStream_t stream) {
-    KD_TRY(place(&tree->rows, &tree->bytes, [&](cuda_arena *arena) { lay_out_rows(tree, arena); }));
+    KD_TRY(place(
+        &tree->rows, &tree->bytes, [&](cuda_arena *arena) { lay_out_rows(tree, arena); }, stream));
     return fill_rows(tree, stream);
 }
 
@@ -101,14 +107,18 @@ kd_status make_rows(tritree_cuda *tree, cudaStream_t stream) {
 kd_status place_tree(tritree_cuda *tree, const tritree_view *view, uint32_t position_count,
                      cudaStream_t stream) {
     const bool lean = is_lean(view->triangle_count);
-    KD_TRY(place(&tree->memory, &tree->bytes, [&](cuda_arena *arena) {
-        lay_out_mesh(tree, arena, position_count);
-        if (!lean) lay_out_nodes(tree, arena);
-        if (!lean) lay_out_rows(tree, arena);
-    }));
+    KD_TRY(place(
+        &tree->memory, &tree->bytes,
+        [&](cuda_arena *arena) {
+            lay_out_mesh(tree, arena, position_count);
+            if (!lean) lay_out_nodes(tree, arena);
+            if (!lean) lay_out_rows(tree, arena);
+        },
+        stream));
     if (lean)
-        KD_TRY(place(&tree->nodes, &tree->node_bytes,
-                     [&](cuda_arena *arena) { lay_out_nodes(tree, arena); }));
+        KD_TRY(place(
+            &tree->nodes, &tree->node_bytes, [&](cuda_arena *arena) { lay_out_nodes(tree, arena); },
+            stream));
     tree->bytes += tree->node_bytes;
     KD_TRY(fill(tree, view, position_count, stream));
     return lean ? KD_OK : fill_rows(tree, stream);
@@ -194,8 +204,9 @@ kd_status tritree_cuda_restore(tritree_cuda *tree, const tritree_view *view, voi
     tritree_cuda made = *tree;
     made.nodes = NULL;
     made.node_bytes = 0;
-    KD_TRY(place(&made.nodes, &made.node_bytes,
-                 [&](cuda_arena *arena) { lay_out_nodes(&made, arena); }));
+    KD_TRY(place(
+        &made.nodes, &made.node_bytes, [&](cuda_arena *arena) { lay_out_nodes(&made, arena); },
+        stream));
     kd_status status = device_copy((void *)made.view.nodes, view->nodes,
                                    view->node_count * sizeof *view->nodes, stream);
     if (status == KD_OK)

@@ -3,18 +3,20 @@
    Idea: the refined tree starts with the nodes of the given one. The leaves of the given tree are
    the first parts, and the two sides of each split are further parts. There are two lists, so that
    lanes do the same work: parts that may be split, one level per launch; and parts that only need a
-   box, all in the last launch. A warp takes 32 parts. The boxes of their triangles are computed one
-   per lane, regardless of the part, and kept in shared memory, as are the best candidate planes.
-   The lane of a part writes its children, or, if it is not split, its measure. New nodes and
-   references are stored in the order in which warps reach them; the compressed form does not depend
-   on it.
+   box, all in the last launch. A warp takes 32 parts. The boxes of their triangles are kept in
+   shared memory, as are the best candidate planes. Triangles of leaves are clipped to their cells,
+   one per lane, regardless of the part. Boxes of a part that is split are copied to its sides; only
+   those that the plane cuts are clipped again (compressed_cut_half), which are listed first, so
+   that all lanes clip. The lane of a part writes its children, or, if it is not split, its measure.
+   New nodes, references and boxes are stored in the order in which warps reach them; the compressed
+   form does not depend on it.
    Memory: that of compressed_measures.cuh. An array whose capacity is exceeded is not written any
    more, and the host retries with more memory.
    Data flow: compressed_list_parents, one thread per node: tree -> the parents of pairs;
    compressed_list_leaves, one thread per node: leaves, parents -> parts; compressed_large_leaves,
    one warp each: leaves of many triangles -> their subtrees; compressed_cut_level, one launch per
-   level, 32 parts per warp: parts, corners -> further parts and references, subtrees of leaves. In
-   this order. */
+   level, 32 parts per warp: parts, cells or boxes, corners -> further parts and their boxes,
+   references and subtrees of leaves. In this order. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_CUTS_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_CUTS_CUH
 #include "accel/wide/compressed_measures.cuh"
@@ -27,6 +29,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_parents
     if (i == 0) {
         c.counts->nodes = c.tree.node_count;
         c.counts->references = c.tree.reference_count;
+        c.counts->boxes = 0;
         c.counts->cut = c.counts->kept = c.counts->large = c.counts->pairs = 0;
     }
     if (i >= c.tree.node_count) return;
@@ -37,21 +40,10 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_parents
     c.report[pair] = 0;
 }
 
-/* Reserves an entry for the lane's part, if it has one: in the list of parts that may be split, or
-   in the other list. All lanes of a warp must call it. */
-__device__ __forceinline__ compressed_part_task *compressed_part_place(const compressed_cutter &c,
-                                                                       bool cut, bool kept) {
-    const unsigned long long place = compressed_take(&c.counts->cut, cut ? 1 : 0),
-                             behind = compressed_take(&c.counts->kept, kept ? 1 : 0);
-    return c.parts + (cut ? place : c.part_capacity - 1 - behind);
-}
-
 __device__ __forceinline__ void compressed_store_empty(const compressed_cutter &c, uint32_t at,
                                                        tritree_node leaf) {
     const uint32_t none[COMPRESSED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE};
-    const float cost[COMPRESSED_CHILDREN] = {0, 0, 0, 0, 0, 0, 0, 0};
     compressed_store(c.at + at, leaf, COMPRESSED_EMPTY, none, box3_empty());
-    compressed_store_costs(c.costs + at, cost);
 }
 
 __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_leaves(
@@ -64,18 +56,23 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_leaves(
         if (count == 0) compressed_store_empty(c, i, node);
     }
     __syncwarp();
-    const bool cut = compressed_may_be_finer(count, true, 0);
-    const bool is_large = count > COMPRESSED_FINER_MAX;
-    compressed_part_task *const to = compressed_part_place(c, cut, count && !cut && !is_large);
-    const unsigned long long large = compressed_take(&c.counts->large, is_large ? 1 : 0);
-    if (is_large) c.large[large] = i;
+    const bool may = compressed_may_be_finer(count, true, 0),
+               is_large = count > COMPRESSED_FINER_MAX;
+    const unsigned cut = __ballot_sync(~0u, may),
+                   kept = __ballot_sync(~0u, count && !may && !is_large);
+    const compressed_entries to =
+        compressed_take(c.counts, {0, 0, 0, (uint32_t)__popc(cut), (uint32_t)__popc(kept)});
+    if (is_large) c.large[atomicAdd(&c.counts->large, 1ull)] = i;
     if (count == 0 || is_large) return;
+    const uint64_t place = may ? to.cut + compressed_below(cut) : to.kept + compressed_below(kept);
     compressed_part_task part;
-    part.cell = compressed_child_of(c, i);
     part.first = tritree_first(node);
-    part.which = (1u << count) - 1;
+    part.count = count;
+    part.flat = 0;
     part.node = i;
-    *to = part;
+    part.unused = 0;
+    c.parts[may ? place : c.part_capacity - 1 - place] = part;
+    c.cells[may ? place : c.leaf_capacity - 1 - place] = compressed_child_of(c, i);
 }
 
 /* Measures leaves too large to be split, one warp each. */
@@ -106,7 +103,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_large_leaves
             compressed_measure measure;
             const uint64_t plan = compressed_measure_leaf(&measure, &c.tree, leaf, box);
             compressed_store(c.at + at, leaf, plan, measure.ids, box);
-            compressed_store_costs(c.costs + at, measure.cost);
+            if (at == 0) compressed_store_costs(c.costs, measure.cost); /* for compressed_top.c */
         }
         __syncwarp();
     }
@@ -117,54 +114,80 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_large_leaves
 
 struct compressed_tile {
     float lo[3][COMPRESSED_TILE_BOXES],
-        hi[3][COMPRESSED_TILE_BOXES];      /* one box per triangle of a part */
-    uint16_t owner[COMPRESSED_TILE_BOXES]; /* index of its part << 4 | its reference */
-    compressed_part_task parts[32];
-    /* per part: its first box; its number of boxes if it may be split, else 0 */
-    uint32_t begin[32], counts[32];
-    sah_axis axes[32][3];
-    unsigned long long best[32]; /* bits of the cost << 32 | index of the plane + 1; 0: no split */
+        hi[3][COMPRESSED_TILE_BOXES]; /* one box per triangle of a part */
+    uint32_t id[COMPRESSED_TILE_BOXES];
+    uint8_t owner[COMPRESSED_TILE_BOXES]; /* index of its part */
+    /* per part: its first box in the tile, and in its array; its number of boxes if it may be
+       split, else 0; later 1 + the axis of its split, or 0 */
+    uint32_t begin[32], first[32], counts[32];
+    uint32_t
+        sides[32]; /* per part: masks of its boxes on the low and the high side, 16 bits each */
+    union {
+        sah_axis axes[32][3];
+        uint16_t straddlers[COMPRESSED_TILE_BOXES]; /* boxes on both sides */
+    };
+    union {
+        unsigned long long
+            best[32]; /* bits of the cost << 32 | index of the plane + 1; 0: no split */
+        struct {
+            float plane;
+            uint32_t to; /* first box of its sides */
+        } cut[32];
+    };
 };
 
 struct compressed_lane_part {
     compressed_part_task task;
-    uint32_t count, begin; /* range of its boxes in the tile */
-    bool in_tile;          /* the part is in the current tile */
-    bool flat;             /* some box of its leaf is flat */
+    uint32_t begin; /* its first box in the tile */
+    bool in_tile;   /* the part is in the current tile */
+    bool flat;      /* some box of its leaf is flat */
 };
 
+/* Loads the boxes of the tile's parts; those of leaves of the given tree are computed. `cells`:
+   where the cell of lane 0's part would be; the next one is `step` behind it. */
 __device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
                                                      compressed_tile &tile,
                                                      const compressed_lane_part &part,
-                                                     uint32_t total) {
+                                                     uint32_t total, const box3 *cells, int step) {
     const uint32_t lane = threadIdx.x & 31;
     if (part.in_tile) {
-        uint32_t k = part.begin;
-        tile.parts[lane] = part.task;
         tile.begin[lane] = part.begin;
-        for (uint32_t i = 0; compressed_has_next(part.task.which, &i); ++i)
-            tile.owner[k++] = (uint16_t)(lane << 4 | i);
+        tile.first[lane] = part.task.first;
+        for (uint32_t k = 0; k < part.task.count; ++k) tile.owner[part.begin + k] = (uint8_t)lane;
     }
+    const unsigned given = __ballot_sync(~0u, part.in_tile && part.task.node < c.tree.node_count);
     __syncwarp();
     for (uint32_t r = lane; r < total; r += 32) {
-        const uint32_t owner = tile.owner[r];
-        const compressed_part_task &task = tile.parts[owner >> 4];
-        const box3 box =
-            compressed_cut_id(&c.tree, c.tree.references[task.first + (owner & 15)], task.cell);
-        tile.lo[0][r] = box.lo.x, tile.lo[1][r] = box.lo.y, tile.lo[2][r] = box.lo.z;
-        tile.hi[0][r] = box.hi.x, tile.hi[1][r] = box.hi.y, tile.hi[2][r] = box.hi.z;
+        const uint32_t p = tile.owner[r], at = tile.first[p] + r - tile.begin[p];
+        float4 lo, hi;
+        if (given >> p & 1) {
+            const uint32_t id = c.tree.references[at];
+            const box3 box = compressed_cut_id(&c.tree, id, cells[step * (int)p]);
+            lo = make_float4(box.lo.x, box.lo.y, box.lo.z, float_from_bits(id));
+            hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
+        } else {
+            lo = c.boxes[at].lo, hi = c.boxes[at].hi;
+        }
+        tile.lo[0][r] = lo.x, tile.lo[1][r] = lo.y, tile.lo[2][r] = lo.z;
+        tile.hi[0][r] = hi.x, tile.hi[1][r] = hi.y, tile.hi[2][r] = hi.z;
+        tile.id[r] = float_bits(lo.w);
     }
     __syncwarp();
+}
+
+__device__ __forceinline__ box3 compressed_tile_box(const compressed_tile &tile, uint32_t r) {
+    box3 box;
+    box.lo = vec3_make(tile.lo[0][r], tile.lo[1][r], tile.lo[2][r]);
+    box.hi = vec3_make(tile.hi[0][r], tile.hi[1][r], tile.hi[2][r]);
+    return box;
 }
 
 /* Returns the bounds of the lane's part; sets *flat if one of its boxes is flat. */
 __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile,
                                                      const compressed_lane_part &part, bool *flat) {
     box3 box = box3_empty();
-    for (uint32_t k = part.begin; part.in_tile && k < part.begin + part.count; ++k) {
-        box3 one;
-        one.lo = vec3_make(tile.lo[0][k], tile.lo[1][k], tile.lo[2][k]);
-        one.hi = vec3_make(tile.hi[0][k], tile.hi[1][k], tile.hi[2][k]);
+    for (uint32_t k = part.begin; part.in_tile && k < part.begin + part.task.count; ++k) {
+        const box3 one = compressed_tile_box(tile, k);
         if (compressed_is_flat(one)) *flat = true;
         box3_join(&box, one);
     }
@@ -175,11 +198,11 @@ __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile
 __device__ __forceinline__ void
 compressed_tile_request(compressed_tile &tile, const compressed_lane_part &part, box3 box) {
     const uint32_t lane = threadIdx.x & 31;
-    const bool eligible = part.in_tile && (part.count >= COMPRESSED_FINER_MIN || part.flat);
+    const bool eligible = part.in_tile && (part.task.count >= COMPRESSED_FINER_MIN || part.flat);
     const double area = eligible ? sah_half_area(box) : 0;
     const bool may = area > 0;
-    tile.counts[lane] = may ? part.count : 0;
-    tile.best[lane] = (unsigned long long)float_bits((float)part.count) << 32;
+    tile.counts[lane] = may ? part.task.count : 0;
+    tile.best[lane] = (unsigned long long)float_bits((float)part.task.count) << 32;
     const double inverse = may ? 1 / area : 0;
     for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = compressed_axis_of(box, k, inverse);
     __syncwarp();
@@ -189,7 +212,7 @@ compressed_tile_request(compressed_tile &tile, const compressed_lane_part &part,
    (tests/accel/compressed_reference.h). */
 __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uint32_t r) {
     const sah_costs costs = {0.3f, 1, 1};
-    const uint32_t p = tile.owner[r] >> 4, count = tile.counts[p], begin = tile.begin[p];
+    const uint32_t p = tile.owner[r], count = tile.counts[p], begin = tile.begin[p];
     float planes[6];
     uint32_t low[6], high[6];
     if (count == 0) return;
@@ -202,8 +225,9 @@ __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uin
 #pragma unroll
         for (int k = 0; k < 6; ++k) {
             const float lo = tile.lo[k >> 1][other], hi = tile.hi[k >> 1][other];
-            high[k] += hi > planes[k];
-            low[k] += lo < planes[k] || hi <= planes[k];
+            const bool is_high = hi > planes[k];
+            high[k] += is_high;
+            low[k] += lo < planes[k] || !is_high;
         }
     }
     unsigned long long best = ~0ull;
@@ -226,82 +250,155 @@ __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uin
     if (best != ~0ull) atomicMin(&tile.best[p], best);
 }
 
-/* Returns masks of the part's triangles on the low and the high side of a plane; `end`: the upper
-   end of the part's bounds. */
-__device__ __forceinline__ uint2 compressed_tile_sides(const compressed_tile &tile,
-                                                       const compressed_lane_part &part, int axis,
-                                                       float plane, float end) {
-    uint2 sides = make_uint2(0, 0);
-    for (uint32_t k = part.begin; k < part.begin + part.count; ++k) {
-        const float lo = tile.lo[axis][k], hi = tile.hi[axis][k];
-        const uint32_t bit = 1u << (tile.owner[k] & 15);
-        if (compressed_is_low(lo, hi, plane, plane == end)) sides.x |= bit;
-        if (compressed_is_high(lo, hi, plane, plane == end)) sides.y |= bit;
+/* Returns masks of the part's boxes on the low and the high side of a plane, 16 bits each; `end`:
+   the upper end of the part's bounds. */
+__device__ __forceinline__ uint32_t compressed_tile_sides(const compressed_tile &tile,
+                                                          const compressed_lane_part &part,
+                                                          int axis, float plane, float end) {
+    uint32_t sides = 0;
+    for (uint32_t i = 0; i < part.task.count; ++i) {
+        const float lo = tile.lo[axis][part.begin + i], hi = tile.hi[axis][part.begin + i];
+        if (compressed_is_low(lo, hi, plane, plane == end)) sides |= 1u << i;
+        if (compressed_is_high(lo, hi, plane, plane == end)) sides |= 0x10000u << i;
     }
     return sides;
 }
 
-/* Splits the lane's part in two if `cuts`; does nothing if there is no capacity. All lanes of a
-   warp must call it. */
-__device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c,
-                                                    const compressed_tile &tile,
-                                                    const compressed_lane_part &part, bool cuts,
-                                                    uint32_t number, uint32_t level) {
+/* Stores a box of a part that was split. */
+__device__ __forceinline__ void compressed_box_put(const compressed_cutter &c,
+                                                   const compressed_tile &tile, uint32_t r,
+                                                   bool high, const box3 &box) {
+    const uint32_t p = tile.owner[r], sides = tile.sides[p];
+    const uint32_t before = (1u << (r - tile.begin[p])) - 1;
+    const uint32_t at = tile.cut[p].to + (high ? (uint32_t)__popc(sides & 0xffff) +
+                                                     (uint32_t)__popc(sides >> 16 & before)
+                                               : (uint32_t)__popc(sides & before & 0xffff));
+    c.boxes[at].lo = make_float4(box.lo.x, box.lo.y, box.lo.z, float_from_bits(tile.id[r]));
+    c.boxes[at].hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
+}
 
-    const unsigned long long left = compressed_take(&c.counts->nodes, cuts ? 2 : 0);
-    uint2 sides = make_uint2(0, 0);
-    int axis = 0;
-    float plane = 0;
-    cuts = cuts && left + 2 <= c.node_capacity;
-    if (cuts) {
-        const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
-        axis = (int)(number / on_axis);
-        plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
-        sides =
-            compressed_tile_sides(tile, part, axis, plane, tile.axes[threadIdx.x & 31][axis].hi);
-        c.at[part.task.node].node = tritree_inner(axis, plane, (uint32_t)left);
+/* Stores the boxes of all parts that were split, and clips those on both sides. All lanes of a warp
+   must call it. */
+__device__ __forceinline__ void compressed_tile_move(const compressed_cutter &c,
+                                                     compressed_tile &tile, uint32_t total) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t count = 0;
+    for (uint32_t from = 0; from < total; from += 32) {
+        const uint32_t r = from + lane, p = r < total ? tile.owner[r] : 0,
+                       sides =
+                           r < total && tile.counts[p] ? tile.sides[p] >> (r - tile.begin[p]) : 0;
+        const bool low = sides & 1, high = sides & 0x10000;
+        const unsigned both = __ballot_sync(~0u, low && high);
+        if (low && high)
+            tile.straddlers[count + compressed_below(both)] = (uint16_t)r;
+        else if (low || high)
+            compressed_box_put(c, tile, r, high, compressed_tile_box(tile, r));
+        count += (uint32_t)__popc(both);
     }
     __syncwarp();
-    for (int side = 0; side < 2; ++side) {
-        compressed_part_task made = part.task;
-        const uint32_t which = side ? sides.y : sides.x;
-        made.which = which | (part.flat ? 1u << COMPRESSED_FINER_MAX : 0);
-        made.node = (uint32_t)left + (uint32_t)side;
-        const bool again =
-            cuts && compressed_may_be_finer((uint32_t)__popc(which), part.flat, level + 1);
-        compressed_part_task *const to = compressed_part_place(c, again, cuts && !again);
-        if (cuts) {
-            vec3_set_axis(side ? &made.cell.lo : &made.cell.hi, axis, plane);
-            *to = made;
-        }
-        __syncwarp();
+    for (uint32_t k = lane; k < 2 * count; k += 32) {
+        const uint32_t r = tile.straddlers[k >> 1], p = tile.owner[r];
+        const bool high = k & 1;
+        compressed_box_put(c, tile, r, high,
+                           compressed_cut_half_id(&c.tree, tile.id[r], compressed_tile_box(tile, r),
+                                                  (int)tile.counts[p] - 1, tile.cut[p].plane,
+                                                  high));
     }
 }
 
-/* Makes the lane's part a leaf, or keeps it as one of the given tree, and stores its measure. All
-   lanes of a warp must call it. */
+/* Makes the lane's part a leaf, or keeps it as one of the given tree, and stores its measure;
+   `first`: the references reserved for it if it is new. */
 __device__ __forceinline__ void compressed_part_end(const compressed_cutter &c,
-                                                    const compressed_lane_part &part, bool ends,
-                                                    const box3 &box) {
-    const bool is_new = ends && part.task.node >= c.tree.node_count;
-    const unsigned long long first =
-        compressed_take(&c.counts->references, is_new ? part.count : 0);
-    uint32_t ids[COMPRESSED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE}, k = 0;
-    if (!ends || (is_new && first + part.count > c.reference_capacity)) return;
-    for (uint32_t i = 0; compressed_has_next(part.task.which, &i); ++i, ++k) {
-        const uint32_t id = c.tree.references[part.task.first + i];
+                                                    const compressed_tile &tile,
+                                                    const compressed_lane_part &part, bool is_new,
+                                                    unsigned long long first, const box3 &box) {
+    const uint32_t count = part.task.count;
+    uint32_t ids[COMPRESSED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE};
+    if (is_new && first + count > c.reference_capacity) return;
+    for (uint32_t k = 0; k < count; ++k) {
+        const uint32_t id = tile.id[part.begin + k];
         if (is_new) c.references[first + k] = id;
 #pragma unroll
         for (uint32_t j = 0; j < COMPRESSED_FEW; ++j)
             if (j == k) ids[j] = id;
     }
-    const float cost = compressed_leaf_cost(compressed_area(box), part.count);
-    const float costs[COMPRESSED_CHILDREN] = {cost, cost, cost, cost, cost, cost, cost, cost};
-    const uint64_t distinct = min(part.count, (uint32_t)COMPRESSED_FEW + 1);
+    const uint64_t distinct = min(count, (uint32_t)COMPRESSED_FEW + 1);
     compressed_store(c.at + part.task.node,
-                     tritree_leaf(is_new ? (uint32_t)first : part.task.first, part.count),
+                     tritree_leaf(is_new ? (uint32_t)first : part.task.first, count),
                      (uint64_t)COMPRESSED_LEAF | distinct << 3, ids, box);
-    compressed_store_costs(c.costs + part.task.node, costs);
+    if (part.task.node == 0) {
+        const compressed_measure measure = compressed_recall(c, 0);
+        compressed_store_costs(c.costs, measure.cost); /* for compressed_top.c */
+    }
+}
+
+/* Lists one side of the lane's part. */
+__device__ __forceinline__ void compressed_part_list(const compressed_cutter &c,
+                                                     const compressed_lane_part &part,
+                                                     uint32_t first, uint32_t count, uint64_t node,
+                                                     uint64_t place) {
+    compressed_part_task made;
+    made.first = first;
+    made.count = count;
+    made.flat = part.flat;
+    made.node = (uint32_t)node;
+    made.unused = 0;
+    c.parts[place] = made;
+}
+
+/* Splits the lane's part in two if `number` is not 0, and ends it otherwise. All lanes of a warp
+   must call it. */
+__device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c,
+                                                    compressed_tile &tile,
+                                                    const compressed_lane_part &part,
+                                                    const box3 &box, uint32_t number,
+                                                    uint32_t level, uint32_t total) {
+    const uint32_t lane = threadIdx.x & 31;
+    const bool ends = part.in_tile && number == 0,
+               is_new = ends && part.task.node >= c.tree.node_count;
+    bool cuts = number != 0;
+    uint32_t sides = 0, axis = 0, count[2] = {0, 0};
+    float plane = 0;
+    if (cuts) {
+        const uint32_t on_axis = 2 * part.task.count,
+                       from = part.begin + (number - 1) % on_axis / 2;
+        axis = (number - 1) / on_axis;
+        plane = (number - 1) & 1 ? tile.hi[axis][from] : tile.lo[axis][from];
+        sides = compressed_tile_sides(tile, part, (int)axis, plane, tile.axes[lane][axis].hi);
+        count[0] = (uint32_t)__popc(sides & 0xffff), count[1] = (uint32_t)__popc(sides >> 16);
+    }
+    const bool again[2] = {cuts && compressed_may_be_finer(count[0], part.flat, level + 1),
+                           cuts && compressed_may_be_finer(count[1], part.flat, level + 1)};
+    const unsigned split = __ballot_sync(~0u, cuts);
+    const unsigned cut[2] = {__ballot_sync(~0u, again[0]), __ballot_sync(~0u, again[1])};
+    uint32_t references, boxes;
+    const uint32_t ids_before = compressed_scan(is_new ? part.task.count : 0, &references),
+                   boxes_before = compressed_scan(count[0] + count[1], &boxes);
+    const uint32_t cut_low = (uint32_t)__popc(cut[0]), all = (uint32_t)__popc(split),
+                   cut_all = cut_low + (uint32_t)__popc(cut[1]);
+    const compressed_entries to =
+        compressed_take(c.counts, {2 * all, references, boxes, cut_all, 2 * all - cut_all});
+    if (ends) compressed_part_end(c, tile, part, is_new, to.references + ids_before, box);
+    const uint64_t left = to.nodes + 2 * compressed_below(split), first = to.boxes + boxes_before;
+    cuts = cuts && left + 2 <= c.node_capacity && first + count[0] + count[1] <= c.box_capacity;
+    __syncwarp();
+    tile.counts[lane] = cuts ? axis + 1 : 0;
+    tile.sides[lane] = sides;
+    tile.cut[lane].plane = plane;
+    tile.cut[lane].to = (uint32_t)first;
+    __syncwarp();
+    if (split == 0) return;
+    compressed_tile_move(c, tile, total);
+    if (!cuts) return;
+    c.at[part.task.node].node = tritree_inner((int)axis, plane, (uint32_t)left);
+    for (int side = 0; side < 2; ++side) {
+        const uint64_t cut_before = compressed_below(cut[side]) + (side ? cut_low : 0),
+                       kept_before =
+                           compressed_below(split & ~cut[side]) + (side ? all - cut_low : 0);
+        compressed_part_list(
+            c, part, (uint32_t)first + (side ? count[0] : 0), count[side], left + side,
+            again[side] ? to.cut + cut_before : c.part_capacity - 1 - to.kept - kept_before);
+    }
 }
 
 /* Processes the tile's parts, which have `total` boxes. At level COMPRESSED_FINER_LEVELS parts are
@@ -309,10 +406,10 @@ __device__ __forceinline__ void compressed_part_end(const compressed_cutter &c,
 __device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c,
                                                     compressed_tile &tile,
                                                     compressed_lane_part &part, uint32_t level,
-                                                    uint32_t total) {
+                                                    uint32_t total, const box3 *cells, int step) {
     const uint32_t lane = threadIdx.x & 31;
-    compressed_tile_fill(c, tile, part, total);
-    part.flat = part.task.which >> COMPRESSED_FINER_MAX & 1;
+    compressed_tile_fill(c, tile, part, total, cells, step);
+    part.flat = part.task.flat;
     bool flat = part.flat;
     const box3 box = compressed_tile_join(tile, part, &flat);
     if (level == 0) part.flat = flat;
@@ -323,10 +420,7 @@ __device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c,
         __syncwarp();
         number = tile.counts[lane] ? (uint32_t)tile.best[lane] : 0;
     }
-    compressed_part_end(c, part, part.in_tile && number == 0, box);
-    __syncwarp();
-    if (level < COMPRESSED_FINER_LEVELS)
-        compressed_part_cut(c, tile, part, number != 0, number - 1, level);
+    compressed_part_cut(c, tile, part, box, number, level, total);
     __syncwarp();
 }
 
@@ -340,16 +434,17 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_cut_level(
     const uint64_t first = kept || level == 0 ? 0 : c.counts->before[level - 1],
                    count = kept ? c.counts->kept : c.counts->before[level] - first;
     const uint32_t lane = threadIdx.x & 31;
+    if (!compressed_fits(c)) return; /* parts of the list are not written */
     for (uint64_t begin =
              32 * ((uint64_t)blockIdx.x * (COMPRESSED_MAKE_BLOCK / 32) + threadIdx.x / 32);
          begin < count; begin += (uint64_t)gridDim.x * COMPRESSED_MAKE_BLOCK) {
         const uint64_t i = first + begin + lane;
+        const box3 *const cells = c.cells + (kept ? c.leaf_capacity - 1 - begin : begin);
         compressed_lane_part part;
-        part.task.which = 0;
+        part.task.count = 0;
         if (begin + lane < count) part.task = c.parts[kept ? c.part_capacity - 1 - i : i];
-        part.count = (uint32_t)__popc(part.task.which & ((1u << COMPRESSED_FINER_MAX) - 1));
         __syncwarp();
-        uint32_t upto = part.count, base = 0;
+        uint32_t upto = part.task.count, base = 0;
         for (uint32_t step = 1; step < 32; step <<= 1) {
             const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
             if (lane >= step) upto += lower;
@@ -360,8 +455,8 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_cut_level(
             const uint32_t to = from + (uint32_t)__popc(fits);
             const uint32_t end = __shfl_sync(~0u, upto, (int)to - 1);
             part.in_tile = lane >= from && lane < to && begin + lane < count;
-            part.begin = upto - part.count - base;
-            compressed_tile_cut(c, tile, part, level, end - base);
+            part.begin = upto - part.task.count - base;
+            compressed_tile_cut(c, tile, part, level, end - base, cells, kept ? -1 : 1);
             from = to;
             base = end;
         }

@@ -149,9 +149,9 @@ KD_FN uint64_t compressed_bytes_max(uint64_t triangles, bool indexed) {
    KD_ERROR_DEVICE. */
 
 enum {
-    /* nodes of a tree or slab that are converted at once, with 3.5 GB of scratch memory */
+    /* nodes of a tree or slab that are converted at once, with up to 8 GB of scratch memory */
     COMPRESSED_SLAB_NODES = 1 << 23,
-    COMPRESSED_SLAB_NODES_MIN = 1 << 17 /* if memory is short: 55 MB */
+    COMPRESSED_SLAB_NODES_MIN = 1 << 17 /* if memory is short: 125 MB */
 };
 
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device

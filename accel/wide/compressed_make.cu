@@ -5,9 +5,8 @@
    use the same scratch memory one after another. The size of the form is not known before all have
    been converted: the first slab predicts it. If that does not suffice, the remaining slabs are
    only measured, and all of them are converted again into as much memory as they need.
-   Memory: some 420 bytes of scratch per node of the tree or the slab; a thirty-second of a large
-   tree. If memory is short, slabs
-   become smaller, and they are measured first. */
+   Memory: some 740 to 950 bytes of scratch per node of the tree or the slab; a thirty-second of a
+   large tree. If memory is short, slabs become smaller, and they are measured first. */
 #include "accel/wide/compressed_form.h"
 #include "accel/wide/compressed_slab.cuh"
 #include "accel/wide/compressed_stages.cuh"
@@ -58,6 +57,8 @@ void lay_out_cuts(compressed_cutter *c, cuda_arena *arena) {
         (compressed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_costs));
     c->parts = (compressed_part_task *)cuda_arena_take(arena, c->part_capacity,
                                                        sizeof(compressed_part_task));
+    c->cells = (box3 *)cuda_arena_take(arena, c->leaf_capacity, sizeof(box3));
+    c->boxes = (compressed_box *)cuda_arena_take(arena, c->box_capacity, sizeof(compressed_box));
     c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
     c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
     c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
@@ -120,13 +121,15 @@ kd_status make_finer(conversion *run) {
     compressed_cutter *c = &run->cutter;
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_capacity <= COMPRESSED_TREE_MAX && c->reference_capacity <= UINT32_MAX,
+        c->node_capacity <= COMPRESSED_TREE_MAX && c->reference_capacity <= UINT32_MAX &&
+            c->box_capacity <= UINT32_MAX,
         KD_ERROR_MEMORY,
         "splitting large leaves makes %llu nodes and %llu references; the compressed tree can "
         "have %llu and %llu",
         (unsigned long long)c->node_capacity, (unsigned long long)c->reference_capacity,
         (unsigned long long)COMPRESSED_TREE_MAX, (unsigned long long)UINT32_MAX);
-    c->part_capacity = c->node_capacity - c->tree.node_count + c->tree.node_count / 2 + 1;
+    c->leaf_capacity = c->tree.node_count / 2 + 1;
+    c->part_capacity = c->node_capacity - c->tree.node_count + c->leaf_capacity;
     lay_out_cuts(c, &arena);
     KD_TRY(scratch_hold(&run->finer, arena.used, run->stream));
     arena.base = (char *)run->finer.memory;
@@ -175,6 +178,7 @@ kd_status find_items(conversion *run) {
     m->counts = c->counts;
     m->node_capacity = c->node_capacity;
     m->reference_capacity = c->reference_capacity;
+    m->box_capacity = c->box_capacity;
     m->item_capacity = (uint32_t)(c->node_capacity / 12 + 1024);
     for (;;) {
         m->item_capacity = (uint32_t)min((uint64_t)m->item_capacity, maximum);
@@ -186,8 +190,8 @@ kd_status find_items(conversion *run) {
 
 /* Converts the tree or slab up to the positions of its items, whose root gets the unit `first`. The
    refined tree has about 2.2 times the nodes of a tree with C_t 1.5, and 1.6 to 1.8 nodes per
-   reference of one with C_t 1.5 or 2. If the capacity does not suffice, it is doubled, and all is
-   done again. */
+   reference of one with C_t 1.5 or 2; splits make 3.3 to 3.5 boxes per reference. If the capacity
+   does not suffice, it is doubled, and all is done again. */
 kd_status plan_items(conversion *run, const tritree_view *tree, box3 cell, uint32_t first) {
     compressed_cutter *c = &run->cutter;
     memset(c, 0, sizeof *c);
@@ -197,6 +201,7 @@ kd_status plan_items(conversion *run, const tritree_view *tree, box3 cell, uint3
     c->node_capacity =
         max(5 * (uint64_t)tree->node_count / 2, 2 * (uint64_t)tree->reference_count) + 64;
     c->reference_capacity = 3 * (uint64_t)tree->reference_count + 64;
+    c->box_capacity = 4 * (uint64_t)tree->reference_count + 64;
     run->maker.first_unit = first;
     for (;;) {
         KD_TRY(make_finer(run));
@@ -204,6 +209,7 @@ kd_status plan_items(conversion *run, const tritree_view *tree, box3 cell, uint3
         if (run->found.fits) return KD_OK;
         c->node_capacity *= 2;
         c->reference_capacity *= 2;
+        c->box_capacity *= 2;
     }
 }
 

@@ -155,6 +155,40 @@ KD_FN box3 compressed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
     return box;
 }
 
+/* Returns the box of the part of a triangle's box on one side of a plane that cuts the box: that of
+   the triangle on this side, within the given box. */
+KD_FN box3 compressed_cut_half(vec3 a, vec3 b, vec3 c, box3 box, int axis, float plane, bool high) {
+    const float x[3][3] = {{a.x, b.x, c.x}, {a.y, b.y, c.y}, {a.z, b.z, c.z}};
+    float w[3], u[3], v[3], lo[3], hi[3], wide_lo[3], wide_hi[3];
+    compressed_range of_u = {INFINITY, -INFINITY}, of_v = of_u;
+    for (int i = 0; i < 3; ++i) {
+        w[i] = axis == 0 ? x[0][i] : axis == 1 ? x[1][i] : x[2][i];
+        u[i] = axis == 0 ? x[1][i] : axis == 1 ? x[2][i] : x[0][i];
+        v[i] = axis == 0 ? x[2][i] : axis == 1 ? x[0][i] : x[1][i];
+    }
+    for (int i = 0; i < 3; ++i) {
+        const bool is = high ? w[i] >= plane : w[i] <= plane;
+        if (is) compressed_range_include(&of_u, u[i]);
+        if (is) compressed_range_include(&of_v, v[i]);
+    }
+    compressed_cut_edge(w, u, v, 0, 1, plane, &of_u, &of_v);
+    compressed_cut_edge(w, u, v, 1, 2, plane, &of_u, &of_v);
+    compressed_cut_edge(w, u, v, 2, 0, plane, &of_u, &of_v);
+    for (int k = 0; k < 3; ++k) {
+        const compressed_range *of = k == (axis == 2 ? 0 : axis + 1) ? &of_u : &of_v;
+        const float low = vec3_axis(box.lo, k), up = vec3_axis(box.hi, k);
+        wide_lo[k] = k == axis && high ? plane : low;
+        wide_hi[k] = k == axis && !high ? plane : up;
+        lo[k] = k == axis ? wide_lo[k] : float_max(low, of->lo);
+        hi[k] = k == axis ? wide_hi[k] : float_min(up, of->hi);
+    }
+    compressed_cut_plane(x, lo, hi);
+    compressed_cut_unless_empty(wide_lo, wide_hi, lo, hi);
+    box.lo = vec3_make(lo[0], lo[1], lo[2]);
+    box.hi = vec3_make(hi[0], hi[1], hi[2]);
+    return box;
+}
+
 enum {
     COMPRESSED_FEW = 4 /* triangles up to which a subtree of several leaves may become one leaf */
 };
@@ -213,6 +247,13 @@ KD_FN box3 compressed_cut_id(const tritree_view *tree, uint32_t id, box3 cell) {
     const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
     return compressed_cut(tree->positions[corner[0]], tree->positions[corner[1]],
                           tree->positions[corner[2]], cell);
+}
+
+KD_FN box3 compressed_cut_half_id(const tritree_view *tree, uint32_t id, box3 box, int axis,
+                                  float plane, bool high) {
+    const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
+    return compressed_cut_half(tree->positions[corner[0]], tree->positions[corner[1]],
+                               tree->positions[corner[2]], box, axis, plane, high);
 }
 
 KD_FN void compressed_measure_add(compressed_measure *measure, uint32_t id) {
@@ -325,15 +366,6 @@ enum {
     COMPRESSED_FINER_MAX = 16,
     COMPRESSED_FINER_LEVELS = 4 /* maximum levels of splits below a leaf of the tree */
 };
-
-KD_FN bool compressed_has_next(uint32_t which, uint32_t *bit) {
-    for (uint32_t i = *bit; i < COMPRESSED_FINER_MAX; ++i)
-        if (which >> i & 1) {
-            *bit = i;
-            return true;
-        }
-    return false;
-}
 
 KD_FN bool compressed_is_flat(box3 box) {
     return box.lo.x == box.hi.x || box.lo.y == box.hi.y || box.lo.z == box.hi.z;

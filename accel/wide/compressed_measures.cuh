@@ -20,15 +20,15 @@
 
 /* The refined tree in device memory while it is built, and functions that its kernels share: cells,
    allocation of entries, storing of subtrees.
-   Memory: 96 bytes per node, 4 per reference, 12 per given node, 36 per part, which is a leaf that
+   Memory: 96 bytes per node, 4 per reference, 32 per box of a split leaf's part, 24 per given node,
+   16 per part, which is a leaf that
    is not empty or a new node. */
 
 enum { COMPRESSED_MAKE_BLOCK = 128 };
 
-/* Counters. `nodes` and `references` may exceed the capacities; they are then the capacities
-   needed. */
+/* Counters. Those of the arrays may exceed the capacities; the result is then void. */
 typedef struct compressed_cut_counts {
-    unsigned long long nodes, references;
+    unsigned long long nodes, references, boxes;
     unsigned long long cut, kept, large; /* parts */
     /* end of the list of parts to be split when a level began */
     unsigned long long before[COMPRESSED_FINER_LEVELS];
@@ -40,29 +40,45 @@ typedef struct compressed_costs {
     float4 low, high;
 } compressed_costs;
 
-/* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
-typedef struct compressed_part_task {
-    box3 cell;
-    /* `which`: mask of references; bit COMPRESSED_FINER_MAX: the leaf has flat boxes */
-    uint32_t first, which;
-    uint32_t node; /* in the refined tree: one of the given tree's, or a new one */
-} compressed_part_task;
+/* A triangle of a part: the box of its part of the triangle. */
+typedef struct compressed_box {
+    float4 lo; /* w: id */
+    float4 hi;
+} compressed_box;
+
+/* A leaf of the given tree, or one side of a split. */
+typedef struct __align__(16) compressed_part_task {
+    /* of a leaf of the given tree: its first reference; else its first box */
+    uint32_t first;
+    uint32_t count : 31, flat : 1; /* flat: the leaf of the given tree has flat boxes */
+    uint32_t node;                 /* in the refined tree: one of the given tree's, or a new one */
+    uint32_t unused;
+}
+compressed_part_task;
 
 typedef struct compressed_cutter {
     tritree_view tree; /* the given tree, or a slab of it (compressed_top.h) */
     box3 cell;         /* cell of its root; infinite on sides without a plane */
-    uint64_t node_capacity, reference_capacity, part_capacity;
+    uint64_t node_capacity, reference_capacity, box_capacity, part_capacity, leaf_capacity;
     compressed_subtree *at; /* the refined tree */
     uint32_t *references;
-    compressed_costs *costs; /* costs of each node */
+    compressed_costs *costs; /* of each inner node, and of the root */
     uint2 *up;               /* per pair of siblings: the parent's plane, and parent << 2 | axis */
     uint32_t *report;        /* per pair: how many of its two nodes are measured */
     uint32_t *pairs;         /* ready pairs (compressed_measures.cuh) */
     /* from the front: those that may be split, level by level; from the back: the others */
     compressed_part_task *parts;
-    uint32_t *large; /* leaves of so many triangles that one warp takes each */
+    box3 *cells; /* cells of the parts that are leaves of the given tree, in the same order */
+    compressed_box *boxes; /* of all other parts */
+    uint32_t *large;       /* leaves of so many triangles that one warp takes each */
     compressed_cut_counts *counts;
 } compressed_cutter;
+
+/* Returns false if a capacity was exceeded. */
+__device__ __forceinline__ bool compressed_fits(const compressed_cutter &c) {
+    return c.counts->nodes <= c.node_capacity && c.counts->references <= c.reference_capacity &&
+           c.counts->boxes <= c.box_capacity;
+}
 
 __device__ __forceinline__ uint32_t compressed_pair_of(uint32_t node) {
     return (node - 1) >> 1;
@@ -98,15 +114,31 @@ __device__ __forceinline__ uint32_t compressed_scan(uint32_t value, uint32_t *al
     return upto - value;
 }
 
-/* Reserves `value` entries per lane from a global counter, with one atomic operation per warp.
-   Returns the first. */
-__device__ __forceinline__ unsigned long long compressed_take(unsigned long long *counter,
-                                                              uint32_t value) {
-    uint32_t all;
-    const uint32_t before = compressed_scan(value, &all);
-    unsigned long long first = 0;
-    if ((threadIdx.x & 31) == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
-    return __shfl_sync(~0u, first, 0) + before;
+/* Numbers of entries of the growing arrays, or the first entry of each. */
+struct compressed_entries {
+    unsigned long long nodes, references, boxes, cut, kept;
+};
+
+/* Reserves entries, with one round trip to memory; `numbers`: for the whole warp, and the same in
+   all lanes. Returns the first of each. All lanes of a warp must call it. */
+__device__ __forceinline__ compressed_entries compressed_take(compressed_cut_counts *counts,
+                                                              const uint32_t (&numbers)[5]) {
+    unsigned long long *const counters[5] = {&counts->nodes, &counts->references, &counts->boxes,
+                                             &counts->cut, &counts->kept};
+    const uint32_t lane = threadIdx.x & 31;
+    unsigned long long *counter = counters[0], first = 0;
+    uint32_t number = lane == 0 ? numbers[0] : 0;
+#pragma unroll
+    for (uint32_t k = 1; k < 5; ++k)
+        if (lane == k) counter = counters[k], number = numbers[k];
+    if (number) first = atomicAdd(counter, (unsigned long long)number);
+    return {__shfl_sync(~0u, first, 0), __shfl_sync(~0u, first, 1), __shfl_sync(~0u, first, 2),
+            __shfl_sync(~0u, first, 3), __shfl_sync(~0u, first, 4)};
+}
+
+/* Returns how many lanes of a mask are below the calling one. */
+__device__ __forceinline__ uint32_t compressed_below(unsigned lanes) {
+    return (uint32_t)__popc(lanes & ((1u << (threadIdx.x & 31)) - 1));
 }
 
 __device__ __forceinline__ void compressed_store(compressed_subtree *subtree, tritree_node node,
@@ -134,7 +166,6 @@ __device__ __forceinline__ compressed_measure compressed_recall(const compressed
     const uint4 *const words = (const uint4 *)(c.at + at);
     const uint4 head = __ldcg(words), ids = __ldcg(words + 1), low = __ldcg(words + 2),
                 high = __ldcg(words + 3);
-    const float4 first = __ldcg(&c.costs[at].low), second = __ldcg(&c.costs[at].high);
     compressed_measure measure;
     measure.distinct = compressed_distinct(head.z);
     measure.box.lo =
@@ -142,6 +173,14 @@ __device__ __forceinline__ compressed_measure compressed_recall(const compressed
     measure.box.hi =
         vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
     measure.ids[0] = ids.x, measure.ids[1] = ids.y, measure.ids[2] = ids.z, measure.ids[3] = ids.w;
+    tritree_node node;
+    node.split = float_from_bits(head.x), node.word = head.y;
+    if (tritree_is_leaf(node)) {
+        const float cost = compressed_leaf_cost(compressed_area(measure.box), tritree_count(node));
+        for (int k = 0; k < COMPRESSED_CHILDREN; ++k) measure.cost[k] = cost;
+        return measure;
+    }
+    const float4 first = __ldcg(&c.costs[at].low), second = __ldcg(&c.costs[at].high);
     measure.cost[0] = first.x, measure.cost[1] = first.y, measure.cost[2] = first.z,
     measure.cost[3] = first.w;
     measure.cost[4] = second.x, measure.cost[5] = second.y, measure.cost[6] = second.z,
@@ -154,7 +193,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_measure_cuts
     const __grid_constant__ compressed_cutter c, uint32_t level) {
     const uint64_t first = level == 0 ? 0 : c.counts->before[level - 1],
                    end = c.counts->before[level];
-    if (c.counts->nodes > c.node_capacity) return; /* the children were not written */
+    if (!compressed_fits(c)) return; /* children were not written */
     for (uint64_t i = first + blockIdx.x * COMPRESSED_MAKE_BLOCK + threadIdx.x; i < end;
          i += (uint64_t)gridDim.x * COMPRESSED_MAKE_BLOCK) {
         const uint32_t at = c.parts[i].node;

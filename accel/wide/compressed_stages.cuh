@@ -38,7 +38,7 @@ typedef struct compressed_maker {
     uint2 *sums; /* per block: nodes and units that its part of a level adds */
     uint32_t item_capacity;
     const compressed_cut_counts *counts; /* of the refined tree, which had these capacities: */
-    uint64_t node_capacity, reference_capacity;
+    uint64_t node_capacity, reference_capacity, box_capacity;
     compressed_found *results;
     uint8_t *units;
 } compressed_maker;
@@ -182,8 +182,9 @@ __device__ __forceinline__ void compressed_place_part(const compressed_maker &m,
 __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
     const __grid_constant__ compressed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const bool fits =
-        m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
+    const bool fits = m.counts->nodes <= m.node_capacity &&
+                      m.counts->references <= m.reference_capacity &&
+                      m.counts->boxes <= m.box_capacity;
     uint32_t begin = 0, end = fits ? 1 : 0, units = m.first_unit + COMPRESSED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         m.places[0].x = m.first_unit;

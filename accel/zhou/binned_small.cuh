@@ -187,11 +187,12 @@ __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work
                                                      const lane_refs<EACH> &refs) {
     plane_choice best = {INFINITY, 0, 8};
     const uint32_t maximum = __reduce_max_sync(WARP_ALL, node.count);
-    sah_axis areas[3];
-    axes_of(node, areas);
-#pragma unroll
+    const node_areas areas = areas_of(node);
+    /* unrolled, the code of the kernels exceeds the instruction cache */
+#pragma unroll 1
     for (int axis = 0; axis < 3; ++axis)
-        try_axis<LANES, EACH>(best, refs, axis, areas[axis], k.costs, node.count, maximum);
+        try_axis<LANES, EACH>(best, refs, axis, axis_of(node, areas, axis), k.costs, node.count,
+                              maximum);
     return best_of_lanes<LANES>(best);
 }
 
@@ -202,7 +203,7 @@ template <int LANES, int EACH> struct small_splitter {
     const build_level level;
     const int low;
     warp_pieces &pieces;
-    uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
+    uint16_t *straddlers; /* shared memory, two entries per reference of the warp */
     int lane, place;      /* lane in the warp, position in the group */
     unsigned group;       /* mask of the group's lanes */
     work node;
@@ -210,10 +211,11 @@ template <int LANES, int EACH> struct small_splitter {
     /* index of each reference in the left, right child */
     uint32_t sides[EACH], left_at[EACH], right_at[EACH];
     uint32_t left, right; /* sizes of the children */
-    uint32_t alone;       /* in lanes 0 and 1 of a group: last reference of the left, right child */
+    /* in lanes 0 and 1 of a group: first and last reference of the left, right child */
+    uint32_t first_id, last_id;
 
     __device__ __forceinline__ small_splitter(const binned &k, const build_level &level, int low,
-                                              warp_pieces &pieces, uint32_t *straddlers)
+                                              warp_pieces &pieces, uint16_t *straddlers)
         : k(k), level(level), low(low), pieces(pieces), straddlers(straddlers) {
         lane = threadIdx.x & 31;
         place = lane & (LANES - 1);
@@ -236,14 +238,16 @@ template <int LANES, int EACH> struct small_splitter {
     __device__ __forceinline__ void make_leaves(bool leaf) {
         const bool first = place == 0 && leaf;
         if (!__any_sync(WARP_ALL, first)) return;
-        const bool listed = node.count > 1; /* a single id is stored in the node */
+        const bool listed = node.count > RAW_IDS;
         const uint32_t count = first && listed ? node.count : 0, upto = warp_scan(count);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
         uint32_t at = take_leaf_ids(k, pieces, total, level.next);
         at += __shfl_sync(WARP_ALL, upto - count, 0, LANES);
+        const uint32_t id = __float_as_uint(refs.ref[0].lo.w),
+                       second = __shfl_down_sync(WARP_ALL, id, 1, LANES);
         if (!leaf) return;
         if (!listed) {
-            if (first) k.raw[node.at] = raw_leaf(__float_as_uint(refs.ref[0].lo.w), 1);
+            if (first) k.raw[node.at] = raw_leaf_with(id, second, node.count);
             return;
         }
 #pragma unroll
@@ -254,7 +258,8 @@ template <int LANES, int EACH> struct small_splitter {
 
     __device__ __forceinline__ void sort_out(bool split, const plane_choice &best) {
         const int axis = best.code & 3;
-        left = right = alone = 0;
+        left = right = 0;
+        first_id = last_id = KD_NONE;
         const unsigned below = (1u << lane) - 1;
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
@@ -269,23 +274,38 @@ template <int LANES, int EACH> struct small_splitter {
             left += __popc(left_lanes);
             right += __popc(right_lanes);
             const unsigned side_lanes = place == 1 ? right_lanes : left_lanes;
-            const uint32_t id = __shfl_sync(WARP_ALL, __float_as_uint(refs.ref[j].lo.w),
-                                            side_lanes ? __ffs((int)side_lanes) - 1 : lane);
-            if (side_lanes) alone = id;
+            const uint32_t id = __float_as_uint(refs.ref[j].lo.w);
+            const uint32_t first = __shfl_sync(WARP_ALL, id, (__ffs((int)side_lanes) - 1) & 31),
+                           last = __shfl_sync(WARP_ALL, id, (31 - __clz((int)side_lanes)) & 31);
+            if (!side_lanes) continue;
+            if (first_id == KD_NONE) first_id = first;
+            last_id = last;
         }
     }
 
-    /* Clips straddling references by all lanes of the warp, two parts per reference. */
+    /* Returns how many references of a child are to be stored: none if it is a leaf whose ids fit
+       into its raw node, because no split can cost less. */
+    __device__ __forceinline__ uint32_t stored(uint32_t count) const {
+        const bool ends = count <= RAW_IDS && k.costs.intersect * (float)count <= k.costs.traversal;
+        return ends ? 0 : count;
+    }
+
+    /* Clips straddling references by all lanes of the warp, one part per lane. */
     __device__ __forceinline__ void clip_shared(const plane_choice &best, uint32_t to_left,
                                                 uint32_t to_right) {
-        const unsigned on_both = __ballot_sync(WARP_ALL, sides[0] == 3);
-        const int parts = 2 * __popc(on_both);
-        if (sides[0] == 3) straddlers[__popc(on_both & ((1u << lane) - 1))] = lane;
+        const unsigned lefts = __ballot_sync(WARP_ALL, sides[0] == 3 && stored(left)),
+                       rights = __ballot_sync(WARP_ALL, sides[0] == 3 && stored(right));
+        const unsigned below = (1u << lane) - 1;
+        const int parts = __popc(lefts) + __popc(rights);
+        if (lefts >> lane & 1) straddlers[__popc(lefts & below)] = (uint16_t)lane;
+        if (rights >> lane & 1)
+            straddlers[__popc(lefts) + __popc(rights & below)] = (uint16_t)(lane | 32);
         __syncwarp();
         for (int begin = 0; begin < parts; begin += 32) {
             const int part = begin + lane;
             const bool on = part < parts;
-            const int from = straddlers[on ? part >> 1 : 0];
+            const int listed = straddlers[on ? part : 0], from = listed & 31;
+            const bool is_right = listed & 32;
             const float4 lo = refs.ref[0].lo, hi = refs.ref[0].hi;
             clipped ref;
             ref.lo.x = __shfl_sync(WARP_ALL, lo.x, from);
@@ -301,41 +321,48 @@ template <int LANES, int EACH> struct small_splitter {
             const uint32_t at_left = __shfl_sync(WARP_ALL, to_left, from);
             const uint32_t at_right = __shfl_sync(WARP_ALL, to_right, from);
             if (on)
-                k.pool[part & 1 ? at_right : at_left] =
-                    clip_side(k, ref, code & 3, plane, part & 1);
+                k.pool[is_right ? at_right : at_left] =
+                    clip_side(k, ref, code & 3, plane, is_right);
         }
         __syncwarp();
+    }
+
+    /* Lists one side's parts of references j of the lanes; `to`: their place in the children. */
+    __device__ __forceinline__ void list_parts(bool on, int j, uint32_t to, bool is_right,
+                                               uint32_t &count) {
+        const unsigned lanes = __ballot_sync(WARP_ALL, on);
+        if (on)
+            straddlers[count + __popc(lanes & ((1u << lane) - 1))] =
+                (uint16_t)((uint32_t)(j * LANES + place) | to << 6 | (is_right ? 1u << 14 : 0));
+        count += __popc(lanes);
     }
 
     /* The same for groups whose lanes hold several references, all of one node: straddling
        references are loaded again. */
     __device__ __forceinline__ void clip_listed(const plane_choice &best, uint32_t base) {
+        static_assert(LANES * EACH <= 64, "6 bits for a reference, 8 for its place");
         uint32_t count = 0;
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
-            const unsigned on_both = __ballot_sync(WARP_ALL, sides[j] == 3);
-            if (sides[j] == 3)
-                straddlers[count + __popc(on_both & ((1u << lane) - 1))] =
-                    (uint32_t)(j * LANES + place) | left_at[j] << 8 | right_at[j] << 16;
-            count += __popc(on_both);
+            list_parts(sides[j] == 3 && stored(left), j, left_at[j], false, count);
+            list_parts(sides[j] == 3 && stored(right), j, stored(left) + right_at[j], true, count);
         }
         __syncwarp();
 #pragma unroll 1
-        for (uint32_t part = lane; part < 2 * count; part += 32) {
-            const uint32_t listed = straddlers[part >> 1];
-            const bool is_right = part & 1;
-            k.pool[base + (is_right ? left + (listed >> 16) : listed >> 8 & 255)] = clip_side(
-                k, k.pool[node.first + (listed & 255)], best.code & 3, best.plane, is_right);
+        for (uint32_t part = lane; part < count; part += 32) {
+            const uint32_t listed = straddlers[part];
+            k.pool[base + (listed >> 6 & 255)] = clip_side(k, k.pool[node.first + (listed & 63)],
+                                                           best.code & 3, best.plane, listed >> 14);
         }
         __syncwarp();
     }
 
     __device__ __forceinline__ void move(const plane_choice &best, uint32_t base) {
-        const uint32_t base_right = base + left;
+        const uint32_t base_right = base + stored(left);
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
-            if (sides[j] == 1) k.pool[base + left_at[j]] = refs.ref[j];
-            if (sides[j] == 2) k.pool[base_right + right_at[j]] = refs.ref[j];
+            if (sides[j] == 1 && stored(left)) k.pool[base + left_at[j]] = refs.ref[j];
+            if (sides[j] == 2 && stored(right)) k.pool[base_right + right_at[j]] = refs.ref[j];
         }
         if constexpr (EACH == 1)
             clip_shared(best, base + left_at[0], base_right + right_at[0]);
@@ -352,11 +379,11 @@ template <int LANES, int EACH> struct small_splitter {
         if (split && place < 2) {
             const bool is_right = place == 1;
             child = child_of(node, axis, best.plane, is_right);
-            child.first = is_right ? base + left : base;
+            child.first = is_right ? base + stored(left) : base;
             child.count = is_right ? right : left;
             child.at = children + place;
-            if (child.count == 0 || (child.count == 1 && k.costs.traversal >= k.costs.intersect))
-                k.raw[child.at] = raw_leaf(alone, child.count); /* no split can be cheaper */
+            if (!stored(child.count))
+                k.raw[child.at] = raw_leaf_with(first_id, last_id, child.count);
             else
                 size = small_class(child.count);
             if (!is_right) make_inner(k, node, axis, best.plane, children);
@@ -393,7 +420,8 @@ template <int LANES, int EACH> struct small_splitter {
         const unsigned splits = __ballot_sync(WARP_ALL, split && place == 0);
         if (!splits) return;
         sort_out(split, best);
-        const uint32_t count = place == 0 ? left + right : 0, upto = warp_scan(count);
+        const uint32_t count = place == 0 ? stored(left) + stored(right) : 0,
+                       upto = warp_scan(count);
         uint32_t base = take_pool(k, pieces, __shfl_sync(WARP_ALL, upto, 31), level.next);
         base += __shfl_sync(WARP_ALL, upto - count, 0, LANES);
         uint32_t children = take_nodes(k, pieces, 2 * __popc(splits), level.next);
@@ -407,7 +435,7 @@ template <int LANES, int EACH> struct small_splitter {
    so that a level of few nodes takes one unit per warp, not one per class. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void split_class(const binned &k, const build_level &level, int size,
-                                            int low, warp_pieces &pieces, uint32_t *straddlers,
+                                            int low, warp_pieces &pieces, uint16_t *straddlers,
                                             uint32_t &taken) {
     const uint32_t count = min(k.count->small[level.now][size], k.small_capacity);
     const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
@@ -426,8 +454,8 @@ __device__ __forceinline__ void split_class(const binned &k, const build_level &
 /* Processes levels until the classes of this kernel are empty. */
 template <bool second> __device__ __forceinline__ void split_small(const binned &k) {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][64];
-    uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
+    __shared__ uint16_t shared_straddlers[SMALL_BLOCK / 32][128];
+    uint16_t *straddlers = shared_straddlers[threadIdx.x >> 5];
     const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
     const int low = second ? 0 : SMALL_CUT;
     warp_pieces pieces = {};

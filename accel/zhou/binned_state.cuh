@@ -13,6 +13,7 @@ enum {
     /* in nodes of at most this many references, splits that leave all of them on one side are
        excluded */
     ALL_ASIDE_MAX = 4,
+    RAW_IDS = 2,      /* references of a leaf up to which its raw node stores the ids */
     SMALL_MAX = 64,   /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
 };
@@ -62,6 +63,13 @@ struct binned : build_state {
         medium_capacity, queue_capacity;
 };
 
+__device__ __forceinline__ raw_node raw_leaf_with(uint32_t first_id, uint32_t last_id,
+                                                  uint32_t count) {
+    raw_node leaf = raw_leaf(first_id, count);
+    leaf.split = __uint_as_float(last_id);
+    return leaf;
+}
+
 __device__ __forceinline__ float pick(const float *values, int axis) {
     return axis == 0 ? values[0] : axis == 1 ? values[1] : values[2];
 }
@@ -98,19 +106,29 @@ __device__ __forceinline__ work child_of(const work &node, int axis, float split
     return child;
 }
 
-/* sah_axis_of for all three axes with one division. */
-__device__ __forceinline__ void axes_of(const work &node, sah_axis areas[3]) {
-    const double x = (double)node.hi[0] - (double)node.lo[0];
-    const double y = (double)node.hi[1] - (double)node.lo[1];
-    const double z = (double)node.hi[2] - (double)node.lo[2];
-    const double area = x * y + y * z + z * x, inverse = area > 0 ? 1 / area : 0;
-    const double bases[3] = {y * z, z * x, x * y}, slopes[3] = {y + z, z + x, x + y};
-    for (int a = 0; a < 3; ++a) {
-        areas[a].lo = node.lo[a];
-        areas[a].hi = node.hi[a];
-        areas[a].base = area > 0 ? (float)(bases[a] * inverse) : 1;
-        areas[a].slope = (float)(slopes[a] * inverse);
-    }
+/* sah_axis_of with one division for all three axes. */
+struct node_areas {
+    double size[3], inverse; /* inverse: of half the area; 0 if that is 0 */
+};
+
+__device__ __forceinline__ node_areas areas_of(const work &node) {
+    node_areas areas;
+    for (int a = 0; a < 3; ++a) areas.size[a] = (double)node.hi[a] - (double)node.lo[a];
+    const double x = areas.size[0], y = areas.size[1], z = areas.size[2],
+                 area = x * y + y * z + z * x;
+    areas.inverse = area > 0 ? 1 / area : 0;
+    return areas;
+}
+
+__device__ __forceinline__ sah_axis axis_of(const work &node, const node_areas &areas, int axis) {
+    const double x = areas.size[0], y = areas.size[1], z = areas.size[2];
+    const double u = axis == 0 ? y : axis == 1 ? z : x, v = axis == 0 ? z : axis == 1 ? x : y;
+    sah_axis along;
+    along.lo = pick(node.lo, axis);
+    along.hi = pick(node.hi, axis);
+    along.base = areas.inverse > 0 ? (float)(u * v * areas.inverse) : 1;
+    along.slope = (float)((u + v) * areas.inverse);
+    return along;
 }
 
 /* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in one

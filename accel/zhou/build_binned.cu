@@ -59,6 +59,10 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
         copy_ranked<4>(to, from, count);
         return;
     }
+    if (count <= 8) {
+        copy_ranked<8>(to, from, count);
+        return;
+    }
     if (count <= RANKED_MAX) {
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t id = from[i];
@@ -83,15 +87,18 @@ __device__ __forceinline__ uint2 size_of(const binned &, const raw_node &leaf) {
     return make_uint2(0, leaf.count);
 }
 
-/* A leaf's `first` is the index of its first id in k.leaf_ids, or, if it has a single id, that
-   id. */
+/* A leaf's `first` is the index of its first id in k.leaf_ids. One with at most RAW_IDS ids has the
+   first and the last of them in `first` and `split`. */
 __device__ __forceinline__ void place_leaf(const binned &k, uint32_t, const raw_node &leaf,
                                            uint32_t index, uint2 place) {
     k.nodes[index] = tritree_leaf(place.y, leaf.count);
-    if (leaf.count == 1)
-        k.references[place.y] = leaf.first;
-    else
+    if (leaf.count > RAW_IDS) {
         copy_sorted(k.references + place.y, k.leaf_ids + leaf.first, leaf.count);
+    } else if (leaf.count > 0) {
+        const uint32_t last = __float_as_uint(leaf.split);
+        k.references[place.y] = min(leaf.first, last);
+        if (leaf.count == 2) k.references[place.y + 1] = max(leaf.first, last);
+    }
 }
 
 __device__ __forceinline__ uint64_t needed_bytes(const binned &, const tritree_built &) {
@@ -139,7 +146,6 @@ void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) 
     take(&k->pool, arena, k->pool_capacity);
     take(&k->raw, arena, k->raw_capacity);
     take(&k->pairs, arena, k->raw_capacity / 2);
-    take(&k->places, arena, k->raw_capacity);
     take(&k->leaf_ids, arena, k->leaf_capacity);
     for (int i = 0; i < 2; ++i) {
         for (int size = 0; size < SMALL_CLASSES; ++size)

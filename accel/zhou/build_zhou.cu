@@ -148,13 +148,12 @@ void lay_out_lists(zhou_device *k, cuda_arena *arena) {
 }
 
 /* The pool of the first levels, or of all, shares its memory with the segments of small nodes and,
-   behind them, the pool of slabs; `places` are in the latter. */
+   behind them, the pool of slabs. */
 void lay_out_pools(zhou_device *k, cuda_arena *arena) {
     cuda_arena shared = *arena;
     take(&k->segments, &shared, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
     take(&k->id_segments, &shared, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
     take(&k->slab_pool, &shared, k->slab_max ? k->slab_part_capacity : 0);
-    k->places = (uint2 *)(k->slab_max ? (void *)k->slab_pool : (void *)k->level_nodes[0]);
     take(&k->pool, arena, k->part_capacity);
     if (arena->used < shared.used) *arena = shared;
     take(&k->small_parts, arena, k->small_capacity);
@@ -190,8 +189,6 @@ void size_slabs(zhou_device *k, uint64_t n, uint32_t doubled) {
     k->root_capacity = at_most_2_31((n / 8 + 16384) << doubled);
     k->raw_capacity = at_most_2_31((n / 4 + 65536) << doubled);
     k->slab_capacity = at_most_2_31((n / 4096 + 1024) << doubled);
-    if (k->slab_part_capacity < k->raw_capacity / 4 + 1)
-        k->slab_part_capacity = k->raw_capacity / 4 + 1; /* for `places` */
 }
 
 /* Returns the triangles of a slab; 0: the tree is built at once. */

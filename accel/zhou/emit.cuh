@@ -4,18 +4,18 @@
    root down).
    Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: the
    size of a sibling that is a leaf is known immediately; of two inner siblings the second to arrive
-   continues upwards. A node's place is then a sum of differences along its path to the root,
-   computed `step` levels at a time; each pass builds on the sums of the previous one. The rule
-   defines what a raw leaf stands for, by overloads for the type of its state: size_of, the size of
-   its subtree, and place_leaf.
+   continues upwards. A pair's place is then a sum of differences along its path to the root, or to
+   the first pair on it whose place another thread has stored. Pairs are allocated after their
+   parents, so most paths are short. The rule defines what a raw leaf stands for, by overloads for
+   the type of its state: size_of, the size of its subtree, and place_leaf.
    Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the subtree sizes of
-   each pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous
-   pass -> the layout's nodes and references. */
+   each pair. Then place_nodes, one thread per pair: sizes -> the places of pairs, and the layout's
+   nodes and references. */
 #ifndef KD_ACCEL_ZHOU_EMIT_CUH
 #define KD_ACCEL_ZHOU_EMIT_CUH
 #include "accel/zhou/state.cuh"
 
-enum { PLACE_BLOCK = 256, PLACE_STEP_MAX = 14 };
+enum { PLACE_BLOCK = 256 };
 
 #define FOR_PAIRS(k, pair)                                                                         \
     for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
@@ -101,46 +101,43 @@ template <class state> __device__ inline void report(const state &k) {
     *k.built = built;
 }
 
-/* Places nodes deeper than `above` by at most `step`. The first launch also writes the result of
-   the build. */
-template <class state>
-__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32_t above,
-                                                           uint32_t step) {
-    if (above == 0 && blockIdx.x == 0 && threadIdx.x == 0) report(k);
+/* Returns the place of a pair below the raw node `at`. */
+template <class state> __device__ __forceinline__ uint2 place_below(const state &k, uint32_t at) {
+    uint2 place = make_uint2(0, 0);
+    while (at != 0) {
+        const raw_pair *pair = k.pairs + (at >> 1);
+        const unsigned long long known = *(const volatile unsigned long long *)&pair->place;
+        place.x += 2 + (uint32_t)known, place.y += (uint32_t)(known >> 32);
+        if (at & 1) place.x += 2 * pair->left.x, place.y += pair->left.y;
+        if (known) return place;
+        at = pair->parent;
+    }
+    return make_uint2(place.x + 1, place.y);
+}
+
+/* Also writes the result of the build. */
+template <class state> __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) report(k);
     if (!layout_fits(k)) return;
     FOR_PAIRS(k, pair) {
-        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
-        const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
-        if (depth <= above || depth > above + step) continue;
+        if (pair == 0) place_node(k, 0, 0, make_uint2(1, 0));
         const raw_pair raw = k.pairs[pair];
-        uint2 place = make_uint2(0, 0); /* relative to the last pass */
-        uint32_t at = raw.parent;
-        for (uint32_t up = depth - 1; up > above; --up) {
-            const raw_pair next = k.pairs[at >> 1];
-            place.x += 2;
-            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
-            at = next.parent;
-        }
-        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
-        place.x += top.x, place.y += top.y;
+        if (raw.state == PAIR_HOLE) continue;
+        const uint2 place = place_below(k, raw.parent);
+        *(volatile unsigned long long *)&k.pairs[pair].place =
+            (unsigned long long)place.y << 32 | place.x;
         const uint2 left = make_uint2(place.x + 2, place.y);
         const uint2 right = make_uint2(left.x + 2 * raw.left.x, left.y + raw.left.y);
-        if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
         place_node(k, 2 * pair, place.x, left);
         place_node(k, 2 * pair + 1, place.x + 1, right);
     }
 }
 
-/* Launches the stage: as many passes of equal step as the deepest possible tree needs. */
 template <class state> kd_status emit(const state &k, unsigned blocks, cudaStream_t stream) {
     sum_sizes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
-    const uint32_t passes = (k.max_depth + PLACE_STEP_MAX - 1) / PLACE_STEP_MAX;
-    const uint32_t step = (k.max_depth + passes - 1) / passes;
-    for (uint32_t above = 0; above < k.max_depth; above += step) {
-        place_nodes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);
-        KD_CUDA_LAUNCHED("place_nodes");
-    }
+    place_nodes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("place_nodes");
     return KD_OK;
 }
 

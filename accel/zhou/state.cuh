@@ -35,6 +35,8 @@ struct __align__(32) raw_pair {
     uint32_t parent;
     /* depth << 2 | number of the two that have reported; PAIR_HOLE: unused, or the root's */
     uint32_t state;
+    /* place in the layout: first node | first reference << 32; 0: not known yet */
+    unsigned long long place;
     /* inner nodes and references of the subtrees; `right` only for an inner node whose sibling is
        inner, too */
     uint2 left, right;
@@ -54,7 +56,6 @@ struct build_state {
     clipped *pool; /* references; the first are whole triangles */
     raw_node *raw;
     raw_pair *pairs;
-    uint2 *places; /* per raw node: its place, set for the nodes at which a pass of emit ends */
 };
 
 /* Lists alternate between two buffers, their counters between three: one is read, one filled, one
@@ -147,7 +148,7 @@ __device__ __forceinline__ void make_inner(const state &k, const active &node, i
                                            float split, uint32_t left) {
     k.raw[node.at] = raw_inner(axis, split, left);
     raw_pair *pair = k.pairs + (left >> 1);
-    *(uint2 *)&pair->parent = make_uint2(node.at, (node.depth + 1) << 2);
+    *(uint4 *)&pair->parent = make_uint4(node.at, (node.depth + 1) << 2, 0, 0);
 }
 
 #endif

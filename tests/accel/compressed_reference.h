@@ -17,12 +17,12 @@ static inline void compressed_copy_close(compressed_copy *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* Some of the triangles of a leaf, clipped to a part of its cell. */
+/* Some of the triangles of a leaf, clipped to its cell and at the planes of splits. */
 typedef struct clipped_group {
     uint32_t which; /* bit i: reference i of the leaf */
     uint32_t count;
-    bool flat;      /* some of the boxes are flat along an axis */
-    box3 cell, box; /* box: bounds of all boxes */
+    bool flat; /* some of the boxes are flat along an axis */
+    box3 box;  /* bounds of all boxes */
     box3 boxes[COMPRESSED_FINER_MAX];
 } clipped_group;
 
@@ -74,28 +74,40 @@ KD_FN box3 leaf_bounds(const tritree_view *tree, tritree_node leaf, box3 cell) {
     return box;
 }
 
-/* Collects the boxes of those triangles of the leaf that `which` selects; `ids`: its references. */
+KD_FN void clipped_group_add(clipped_group *to, uint32_t i, box3 box) {
+    to->which |= 1u << i;
+    box3_join(&to->box, box);
+    to->boxes[to->count++] = box;
+}
+
+/* Collects the boxes of a leaf's triangles; `ids`: its references. */
 KD_FN void clipped_group_make(clipped_group *out, const tritree_view *tree, const uint32_t *ids,
-                              uint32_t which, box3 cell) {
-    out->which = which, out->count = 0, out->flat = false;
-    out->cell = cell, out->box = box3_empty();
-    for (uint32_t i = 0; compressed_has_next(which, &i); ++i) {
+                              uint32_t count, box3 cell) {
+    out->which = out->count = 0, out->flat = false;
+    out->box = box3_empty();
+    for (uint32_t i = 0; i < count; ++i) {
         const box3 box = compressed_cut_id(tree, ids[i], cell);
         if (compressed_is_flat(box)) out->flat = true;
-        box3_join(&out->box, box);
-        out->boxes[out->count++] = box;
+        clipped_group_add(out, i, box);
     }
 }
 
-/* Returns the triangles on one side of a plane. */
-KD_FN uint32_t clipped_group_side(const clipped_group *set, int axis, float plane, bool high) {
-    const bool at_end = plane == vec3_axis(set->box.hi, axis);
-    uint32_t side = 0, i = 0;
-    for (uint32_t k = 0; compressed_has_next(set->which, &i); ++i, ++k) {
-        const float lo = vec3_axis(set->boxes[k].lo, axis), hi = vec3_axis(set->boxes[k].hi, axis);
-        if ((high ? compressed_is_high : compressed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
+/* Collects the parts of a group on one side of a plane. */
+KD_FN void clipped_group_cut(clipped_group *out, const tritree_view *tree, const uint32_t *ids,
+                             const clipped_group *from, int axis, float plane, bool high) {
+    const bool at_end = plane == vec3_axis(from->box.hi, axis);
+    uint32_t i = 0;
+    out->which = out->count = 0, out->flat = from->flat;
+    out->box = box3_empty();
+    for (uint32_t k = 0; k < from->count; ++k, ++i) {
+        const box3 box = from->boxes[k];
+        const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
+        while (!(from->which >> i & 1)) ++i;
+        if (lo < plane && hi > plane)
+            clipped_group_add(out, i, compressed_cut_half_id(tree, ids[i], box, axis, plane, high));
+        else if ((high ? compressed_is_high : compressed_is_low)(lo, hi, plane, at_end))
+            clipped_group_add(out, i, box);
     }
-    return side;
 }
 
 /* Returns the id of triangle i of a child that is a leaf. */
@@ -139,8 +151,8 @@ static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uin
         KD_TRY(KD_GROW(m->references, m->reference_capacity, capacity));
         m->reference_capacity = capacity;
     }
-    for (uint32_t i = 0; compressed_has_next(which, &i); ++i)
-        m->references[to->reference_count + count++] = ids[i];
+    for (uint32_t i = 0; i < COMPRESSED_FINER_MAX; ++i)
+        if (which >> i & 1) m->references[to->reference_count + count++] = ids[i];
     m->at[at].node = tritree_leaf(to->reference_count, count);
     to->reference_count += count;
     return KD_OK;
@@ -159,11 +171,7 @@ static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids,
     KD_TRY(add_pair(m, &left));
     m->at[at].node = tritree_inner(axis, plane, left);
     for (uint32_t side = 0; side < 2; ++side) {
-        box3 cell = few->cell;
-        vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
-        clipped_group_make(&part, &m->tree, ids, clipped_group_side(few, axis, plane, side == 1),
-                           cell);
-        part.flat = few->flat;
+        clipped_group_cut(&part, &m->tree, ids, few, axis, plane, side == 1);
         KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
     }
     return KD_OK;
@@ -176,7 +184,7 @@ static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
         clipped_group few;
         m->at[at].box = leaf_bounds(&m->tree, node, cell);
         if (!compressed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
-        clipped_group_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        clipped_group_make(&few, &m->tree, ids, tritree_count(node), cell);
         return cut_few(m, at, ids, &few, 0);
     }
     for (uint32_t side = 0; side < 2; ++side) {

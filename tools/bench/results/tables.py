@@ -17,6 +17,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON, WARP = "h200-frames.txt", "h200-jztree.txt", "h200-warp.txt"
 MERGED, MERGE, MAKING, EXACT = "h200-merged.txt", "h200-merge.txt", "h200-making.txt", "xeon-exact-build.txt"
+OPENING = "h200-opening.txt"
 POINTS, EPYC = "xeon-two-threads.txt", "epyc-two-threads.txt"
 RAYS, KIDDO, SCIPY = "xeon-alone-peers.txt", "xeon-kiddo.txt", "xeon-python.txt"
 SPACE = r"\s+"
@@ -134,12 +135,12 @@ TABLES = {
         (
             "opening a million triangles in device memory, until rays can be cast",
             "{0:.1f} ms",
-            [(MERGE, r"^trace +blob:1000000 +auto +cuda:0 +n 1002252 +open +([\d.]+) ms")],
+            [(OPENING, r"^new +trace +blob:1000000 +auto +cuda:0 +n 1002252 +open +([\d.]+) ms", 2)],
             "",
             [],
             "exact SAH below, bins above",
             GPU,
-            "85a6f295",
+            "4db0e432",
         ),
         (
             "primary rays, bunny",

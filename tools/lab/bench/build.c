@@ -4,6 +4,7 @@
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "accel/wide/wide_tree.h"
+#include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/parallel/parallel.h"
 #include <string.h>
@@ -127,21 +128,36 @@ static kd_status build_again(void *context) {
     return work->builder->build(work->build);
 }
 
+/* Makes *out a build into the tree of `memory`, whose scratch memory was freed, with new scratch
+   memory, which the caller frees. */
+static kd_status repeatable(tritree_build_cuda *out, const tritree_build_memory *memory) {
+    *out = memory->build;
+    return device_memory_reserve(&out->scratch, out->scratch_bytes);
+}
+
 kd_status bench_build_time(bench_row *row, const tritree_builder_cuda *builder,
                            const tritree_build_memory *memory) {
-    cuda_build work = {builder, &memory->build};
-    return bench_time_device(row, false, build_again, &work);
+    tritree_build_cuda build;
+    KD_TRY(repeatable(&build, memory));
+    cuda_build work = {builder, &build};
+    const kd_status status = bench_time_device(row, false, build_again, &work);
+    device_memory_free(build.scratch);
+    return status;
 }
 
 kd_status bench_build_stages(bench_row *row, const tritree_builder_cuda *builder,
                              const tritree_build_memory *memory) {
     device_marks marks;
+    tritree_build_cuda build;
     if (!builder->stages) return KD_OK;
     KD_TRY(device_marks_open(&marks, TRITREE_STAGES + 1));
-    tritree_build_cuda build = memory->build;
+    kd_status status = repeatable(&build, memory);
+    KD_TRY_GOTO(status);
     build.marks = marks.marks;
-    kd_status status = builder->build(&build);
+    status = builder->build(&build);
     if (status == KD_OK) status = device_marks_read(&marks, row->stage_seconds);
+    device_memory_free(build.scratch);
+done:
     device_marks_close(&marks);
     return status;
 }
