@@ -16,8 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON, WARP = "h200-frames.txt", "h200-jztree.txt", "h200-warp.txt"
-MERGED, MERGE, MAKING, EXACT = "h200-merged.txt", "h200-merge.txt", "h200-making.txt", "xeon-exact-build.txt"
-OPENING = "h200-opening.txt"
+MERGED, MAKING, EXACT = "h200-merged.txt", "h200-making.txt", "xeon-exact-build.txt"
+OPENING, REQUESTS = "h200-opening.txt", "h200-requests.txt"
 POINTS, EPYC = "xeon-two-threads.txt", "epyc-two-threads.txt"
 RAYS, KIDDO, SCIPY = "xeon-alone-peers.txt", "xeon-kiddo.txt", "xeon-python.txt"
 SPACE = r"\s+"
@@ -175,12 +175,12 @@ TABLES = {
         (
             "emission of 10M photons, demo scene",
             "{0:.1f} ms",
-            [(MERGE, r"^photons +cornell_caustic.json +kandela +cuda:0 +n 10000000 +emission +([\d.]+) ms")],
+            [(REQUESTS, r"^new +photons +cornell_caustic.json +kandela +cuda:0 +n 10000000 +emission +([\d.]+) ms", 2)],
             "one thread per photon path, 0cfcbd9: {0:.1f} ms",
             [(FRAMES, r"^emission ([\d.]+)\. At f0e0e45")],
             "watertight",
             GPU,
-            "85a6f295",
+            "397c20ad",
         ),
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
