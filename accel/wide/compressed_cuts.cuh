@@ -380,7 +380,8 @@ __device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c,
         compressed_take(c.counts, {2 * all, references, boxes, cut_all, 2 * all - cut_all});
     if (ends) compressed_part_end(c, tile, part, is_new, to.references + ids_before, box);
     const uint64_t left = to.nodes + 2 * compressed_below(split), first = to.boxes + boxes_before;
-    cuts = cuts && left + 2 <= c.node_capacity && first + count[0] + count[1] <= c.box_capacity;
+    cuts = cuts && left + 2 <= c.node_capacity && first + count[0] + count[1] <= c.box_capacity &&
+           to.cut + cut_all <= c.part_capacity && to.kept + 2 * all - cut_all <= c.part_capacity;
     __syncwarp();
     tile.counts[lane] = cuts ? axis + 1 : 0;
     tile.sides[lane] = sides;

@@ -121,13 +121,15 @@ kd_status make_finer(conversion *run) {
     compressed_cutter *c = &run->cutter;
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_capacity <= COMPRESSED_TREE_MAX && c->reference_capacity <= UINT32_MAX &&
-            c->box_capacity <= UINT32_MAX,
+        c->node_capacity <= COMPRESSED_TREE_MAX && c->reference_capacity <= UINT32_MAX,
         KD_ERROR_MEMORY,
         "splitting large leaves makes %llu nodes and %llu references; the compressed tree can "
         "have %llu and %llu",
         (unsigned long long)c->node_capacity, (unsigned long long)c->reference_capacity,
         (unsigned long long)COMPRESSED_TREE_MAX, (unsigned long long)UINT32_MAX);
+    KD_REQUIRE(c->box_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
+               "splitting large leaves makes %llu boxes; at most %llu are supported",
+               (unsigned long long)c->box_capacity, (unsigned long long)UINT32_MAX);
     c->leaf_capacity = c->tree.node_count / 2 + 1;
     c->part_capacity = c->node_capacity - c->tree.node_count + c->leaf_capacity;
     lay_out_cuts(c, &arena);

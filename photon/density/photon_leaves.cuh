@@ -3,7 +3,7 @@
    Idea: a warp per query. In a group of boxes, each lane holds the distance to one box, and the
          warp descends into the nearest; the group's other distances remain in shared memory. In a
          leaf, each lane tests a photon.
-   Memory: 64 bytes per photon, and 1 to 2 for boxes.
+   Memory: 68 bytes per photon, and 1 to 2 for boxes.
    Data flow: place_in_order, one thread per photon, reads the list and ids, and writes photons in
               order; bound_boxes, one warp per box, once per level from the leaves up,
               reads photons or the boxes of the level below, and writes boxes. The gathering kernels

@@ -259,9 +259,7 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
     while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
-        /* later passes need nearly the same, and growing waits for all streams */
-        const uint64_t spare = arena.used > emitter->batch.bytes ? arena.used / 16 : 0;
-        KD_TRY(device_buffer_reserve(&emitter->batch, arena.used + spare));
+        KD_TRY(device_buffer_reserve(&emitter->batch, arena.used));
         arena.base = (char *)emitter->batch.memory;
         arena.used = 0;
         KD_TRY(lay_out(batch, &arena));

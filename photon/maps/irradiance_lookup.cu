@@ -6,7 +6,7 @@
          as photons are found. For nearly all points the nearest photon lies on the same surface;
          for the others, one warp each examines the ESTIMATE_PRECOMPUTED_K nearest photons. Near
          walls a ray tells whether the photon is visible; rays wait until there is one for each
-   lane.
+         lane.
    Work: the leaves in the ball, and for each photon in it a distance per lane.
    Invariants: (dist2, id) decides, so the results are those of the tree traversal.
    Data flow: nearest_precomputed, one warp per 32 points, reads order, places, sides, index and

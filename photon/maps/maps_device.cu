@@ -125,7 +125,7 @@ kd_status launch_packets(const gather_work *work, const packets_kernels &kernels
 }
 
 kd_status launch_gather(const gather_work *work) {
-    if (work->packets || work->order) {
+    if (work->packets || work->order || work->k == 0) {
         const packets_kernels kernels = kernels_of_packets(work->k);
         if (kernels.together) return launch_packets(work, kernels);
     }

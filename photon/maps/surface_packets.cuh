@@ -119,7 +119,7 @@ struct packet_lane {
         if (work.packets) taken = work.packets[packet];
         const bool active = lane_id() < taken.count;
         which = taken.first + (active ? lane_id() : 0);
-        if (!work.packets) which = work.order[which];
+        if (!work.packets && work.order) which = work.order[which];
         all = __ballot_sync(ALL, active);
         diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;

@@ -22,8 +22,8 @@ using namespace tile_groups;
 /* One warp per block: packets differ in work by far, and a block stays until its last warp ends. */
 constexpr int WARPS = 1, BLOCKS = 16, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
-/* Requests without packets are divided among at least so many warps. A device runs some 2,000 warps
-   at a time, and the slowest packet of 32 requests took 50 ms in a hall of a million triangles. */
+/* Requests without packets are divided among at least this many warps, or one warp per request: a
+   device runs some 2,000 of these warps at a time, and packets differ in work by far. */
 constexpr uint32_t PACKETS_MIN = 8192;
 
 /* Returns true if the integral of this request is needed and requires a traversal. */

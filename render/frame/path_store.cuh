@@ -184,9 +184,11 @@ __device__ __forceinline__ void fetch_path_ahead(const path_store &store, uint32
 }
 
 /* --- shading ----------------------------------------------------------------------------------
-   Idea: three kernels with 100 to 200 KB of code. The warps of a block synchronise after each of three
-         steps (arrive, sample a light, continue), and paths are listed by the kind of material that
-         they hit (core/device/wave_parts.cuh), so that warps execute the same code.
+   Idea: a kernel for diffuse surfaces, one for plastic and one for other kinds, with 100 to 200 KB
+         of code; the first two are for scenes with media or cut-outs, other scenes have those of
+         path_shade.cuh. The warps of a block synchronise after each of three steps (arrive, sample
+         a light, continue), and paths are listed by the kind of material that they hit
+         (core/device/wave_parts.cuh), so that warps execute the same code.
    Work: about a third of the rendering time.
    Invariants: the terms added to a slot, and their order, are those of path_follow
                (shaders/path.h): in each wavefront the sky or emission here, then the contribution

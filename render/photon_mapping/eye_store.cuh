@@ -31,7 +31,7 @@ struct gather_tally {
 struct gather_ends {
     gather_tally *tally;
     float4 *precomputed; /* points that use precomputed irradiance: PRECOMPUTED_PARTS arrays */
-    uint32_t *more;      /* indices of those for which the nearest photon does not apply */
+    uint32_t *more;      /* indices of points that are searched by one warp each */
     eye_request *requests;
     float4 *notes; /* terms of rays that wait (gather_store.cuh) */
     uint32_t *alone;

@@ -13,7 +13,7 @@
 enum {
     PRECOMPUTED_BLOCK = 128,
     GATHER_BLOCK = 256,
-    SORTED_MIN = 16 /* so many lookups are made in the order of their places */
+    SORTED_MIN = 16 /* fewer lookups are not sorted by their places */
 };
 
 /* Adds the irradiance found; points without one become requests. */
@@ -117,15 +117,15 @@ static inline kd_status answer_requests(const wave_run *run, const photon_maps_c
     return KD_OK;
 }
 
-/* Answers the requests and completes the sums of all rays. */
+/* Answers the requests and completes the sums of the first `rays` rays, which are those begun. */
 static inline kd_status complete(const wave_run *run, const photon_maps_cuda *maps,
                                  const photon_view *photons, const eye_slots *slots,
-                                 gather_tally *tally) {
+                                 gather_tally *tally, uint32_t rays) {
     lookup_results results;
     unsigned blocks = 0;
     KD_TRY(answer_requests(run, maps, photons, slots, tally, &results));
     KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
-    gather_add<<<blocks, GATHER_BLOCK>>>(*photons, *slots, results, slots->waves.capacity);
+    gather_add<<<blocks, GATHER_BLOCK>>>(*photons, *slots, results, rays);
     KD_CUDA_LAUNCHED("gather_add");
     tally->requests = tally->far = tally->notes = 0;
     KD_CUDA(cudaMemsetAsync(&slots->ends.tally->requests, 0, 3 * sizeof(uint32_t)));

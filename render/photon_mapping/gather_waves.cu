@@ -7,9 +7,10 @@
          Only some lanes of a warp have a lookup at a time; an inline lookup, which takes long,
          would make the others wait. So ray ends only record what they need: the precomputed
          irradiance of the nearest photon (diffuse surfaces far away), or a request. The few points
-   to which no nearby photon applies make requests, too. A kernel of lookups takes as long for few
-         as for many thousands, so those of all wavefronts are answered together, in the order of
-         their places: rays do not wait for them, but note their further terms (gather_store.cuh).
+         to which no nearby photon applies make requests, too. A kernel of lookups takes as long for
+         few as for many thousands, so those of all wavefronts are answered together, in the order
+         of their places: rays do not wait for them, but note their further terms
+         (gather_store.cuh).
    Work: the traversal kernels for batches trace the rays, and the gathering kernels answer the
          lookups, once per sample, unless there are more notes than rays.
    Memory: 164 bytes per slot, 719 per ray: of these 84 for precomputed irradiance, 336 for
@@ -32,7 +33,7 @@
 namespace {
 
 enum {
-    GATHER_LAST = 1 << 16, /* so few rays are traced to their ends by one thread each */
+    GATHER_LAST = 1 << 16, /* largest number of rays traced to their ends by one thread each */
     TERMS_MAX = 4,         /* of a ray at a surface */
     LAST_BLOCK = 32,
     LAST_EACH = 8
@@ -335,13 +336,15 @@ kd_status run_last_rays(const wave_run *run, const photon_view *photons, const e
 kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const photon_view *photons,
                          const eye_slots *slots, uint32_t count, lookup_results *results) {
     const uint32_t capacity = slots->waves.capacity, few = min((uint32_t)GATHER_LAST, capacity / 8);
-    gather_tally tally = {0, 0, 0, 0, 0, count * slots->waves.slots};
+    const uint32_t rays = count * slots->waves.slots;
+    gather_tally tally = {0, 0, 0, 0, 0, rays};
     run->wave = WAVE_RING;
     KD_TRY(begin_gather(run, photons, slots, count));
     for (; tally.left; ++run->wave) {
         /* a ray that does not wait notes a request at most */
         const uint64_t notes = tally.notes ? TERMS_MAX * (uint64_t)tally.left : tally.left;
-        if (tally.notes + notes > capacity) KD_TRY(complete(run, maps, photons, slots, &tally));
+        if (tally.notes + notes > capacity)
+            KD_TRY(complete(run, maps, photons, slots, &tally, rays));
         KD_TRY(plan_wave(run, false));
         const bool last = tally.left <= few;
         KD_TRY((last ? run_last_rays : run_gather_wave)(run, photons, slots));
@@ -351,7 +354,7 @@ kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const phot
     }
     KD_TRY(plan_wave(run, false)); /* adds the rays of the last wavefront to the counts */
     if (tally.notes + (uint64_t)tally.precomputed > capacity)
-        KD_TRY(complete(run, maps, photons, slots, &tally));
+        KD_TRY(complete(run, maps, photons, slots, &tally, rays));
     KD_TRY(lookup_precomputed(run, maps, slots, tally.precomputed));
     KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
     return answer_requests(run, maps, photons, slots, &tally, results);

@@ -56,7 +56,7 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather, uint64
     if (group_size) {
         slot += 6 * 16 + 16; /* a path in the store, and a sum */
         /* the end of a gather ray */
-        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums;
+        path += 16 + 5 * 16 + 16 /* a note */ + sizeof(eye_request) + 2 * sizeof(uint32_t) + sums;
         path *= group_size;
     }
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);
