@@ -4,11 +4,11 @@
    Idea: a pool of paths. A wavefront advances each path by one surface, in these steps: new paths
          fill the pool, closest hits are traced, paths are listed by the kind of surface, three
          kernels shade diffuse surfaces, plastic and all others, and shadow rays are traced and
-         their contributions added. Kernels read the amount of work from the wavefront's record; their
-         grids have the size that the device can hold. So the host launches ahead, and checks only
-         after every fourth wavefront. When all samples have been started and few paths are left,
-         these are completed by one thread each. If the film has to be saved or shown, no more paths
-         are started, and the launch ends in the same way.
+         their contributions added. Kernels read the amount of work from the wavefront's record;
+         their grids have the size that the device can hold. So the host launches ahead, and checks
+         only after every fourth wavefront. When all samples have been started and few paths are
+         left, these are completed by one thread each. If the film has to be saved or shown, no more
+         paths are started, and the launch ends in the same way.
    Memory: see path_store.cuh.
    Invariants: the film has the bits of path_pixel, sample by sample: the same functions are called
                in the same order for each path, and each sample has its own sum. */
