@@ -63,7 +63,7 @@ PRIVATE = """
     points/papers accel/sweep accel/zhou
     scenes/text scenes/formats scenes/import
 """.split()
-PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh")
+PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh", "accel/rays/lane_closest.cuh")
 MAY_SEE_PRIVATE = ("tests", "tools")  # modules that may include from private directories, to measure and to test
 FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()

@@ -14,6 +14,7 @@
                handled by one thread per kernel. */
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
+#include "accel/rays/lane_closest.cuh"
 #include "accel/wide/compressed_loops.cuh"
 #include "photon/emission/emit_store.cuh"
 
@@ -233,7 +234,7 @@ static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_sha
                  fetch, shade);
 }
 
-/* The same for all lists, in media. */
+/* Shades all lists of a scene with media. */
 static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_shade_media(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
@@ -246,35 +247,6 @@ static __global__ __launch_bounds__(SHADE_BLOCK, SHADE_OTHER_EACH) void emit_sha
 }
 
 /* --- the last paths --------------------------------------------------------------------------- */
-
-/* A ray per lane, for compressed_alone. */
-struct lane_work {
-    const ray &cast;
-    ray_hit &hit;
-
-    __device__ __forceinline__ void load(uint32_t, float4 &o, float4 &d) const {
-        o = with_fourth(cast.origin, cast.tmin), d = with_fourth(cast.direction, cast.tmax);
-    }
-    __device__ __forceinline__ void store(uint32_t, float t, float u, float v, uint32_t id) const {
-        hit.t = t, hit.u = u, hit.v = v, hit.triangle = id;
-    }
-};
-
-/* tritree_closest for the lanes of a warp, through the fastest form that the tree has. All lanes
-   must call it; `is`: the lane has a ray. */
-static __device__ __noinline__ ray_hit emit_closest(const tritree_view &tree, ray cast, bool is) {
-    ray_hit hit = {cast.tmax, 0, 0, KD_NONE};
-    const lane_work work = {cast, hit};
-    if (!tree.compressed) {
-        if (is) hit = tritree_closest(&tree, cast);
-    } else if (tree.indexed) {
-        compressed_alone<false, false, true>(tree, work, is ? 0 : KD_NONE);
-    } else {
-        compressed_alone<false, false, false>(tree, work, is ? 0 : KD_NONE);
-    }
-    __syncwarp();
-    return hit;
-}
 
 /* Traces the last few paths to their ends, one thread per path.
    Data flow: reads the paths of the wavefront; writes photons and ledgers. */
@@ -296,7 +268,7 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
             i += gridDim.x * EMIT_FINISH_BLOCK;
         }
         if (!__any_sync(~0u, flies)) return;
-        const ray_hit hit = emit_closest(scene.tree, on.state.flying.ray, flies);
+        const ray_hit hit = lane_closest(scene.tree, on.state.flying.ray, flies);
         if (flies) {
             photon slot;
             bool stored;

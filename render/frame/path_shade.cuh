@@ -23,34 +23,21 @@ struct path_at_surface {
     bool scatters;
 };
 
-__device__ __forceinline__ void load_ids(const path_store &store, uint32_t i, wave_path *p) {
-    const uint4 ids = store.ids[i];
-    p->state.step = (ids.y & 0xffffu) + 1;
-    p->state.layers = ids.y >> 16 & 0x7fffu;
-    p->state.specular = ids.y >> 31;
-    p->state.scattered = (int32_t)(ids.z >> 24);
-    p->state.medium = ids.w;
-    p->slot = ids.x;
-    p->depth = ids.z & DEPTH_MAX;
+/* Loads the numbers of a path that takes its next step. */
+__device__ __forceinline__ void load_step(const path_store &store, uint32_t i, wave_path *p) {
+    load_ids(store, i, p);
+    ++p->state.step;
 }
 
 __device__ __forceinline__ vec3 load_direction(const path_store &store, uint32_t i) {
     return first_three(store.rays[2 * (uint64_t)i + 1]);
 }
 
-__device__ __forceinline__ void load_carried(const path_store &store, uint32_t i,
-                                             path_state *state) {
-    const float4 a = store.throughput[i], b = store.from[i], n = store.normal[i];
-    state->throughput = first_three(a), state->pdf = a.w;
-    state->from = first_three(b), state->eta_scale = b.w;
-    state->from_normal = first_three(n), state->wavelength = n.w;
-}
-
 /* Adds what a path that leaves the scene sees there. */
 __device__ __forceinline__ void shade_miss(const scene_view &scene, const path_waves &w,
                                            const path_store &store, uint32_t i) {
     wave_path p;
-    load_ids(store, i, &p);
+    load_step(store, i, &p);
     if (p.slot == KD_NONE) return;
     p.state.ray.direction = load_direction(store, i);
     load_carried(store, i, &p.state);
@@ -69,7 +56,7 @@ __device__ __forceinline__ vec3 shade_emission(const scene_view &scene, const pa
                                                const path_store &store, uint32_t i,
                                                path_at_surface *path) {
     wave_path p;
-    load_ids(store, i, &p);
+    load_step(store, i, &p);
     load_carried(store, i, &p.state);
     if (path->at.disperses) {
         path_disperse(&scene, &p.state, path->key, &path->at);
@@ -103,7 +90,7 @@ __device__ __forceinline__ void shade_surface(const scene_view &scene, const pat
     }
     surface_of_hit(textured ? &scene : &seen, &p.state.ray, hit, KD_NONE, kind_of_kernel(kernel),
                    &path->at);
-    load_ids(store, i, &p);
+    load_step(store, i, &p);
     path->key = key_of_slot(w, place_of_slot(w, p.slot));
     path->scatters = !path_depth_is_over(&w.options, &p.state, (int32_t)p.depth) &&
                      p.state.scattered < w.options.scatterings;
@@ -124,7 +111,7 @@ __device__ __forceinline__ void shade_light(const scene_view &scene, const path_
     as_listed<kernel>(path->at);
     if (!path_seeks_light(PATH_SCATTERS, &path->at)) return;
     wave_path p;
-    load_ids(store, i, &p);
+    load_step(store, i, &p);
     p.state.ray.direction = load_direction(store, i);
     shadow_request request;
     const bool has_light =
@@ -142,11 +129,11 @@ __device__ __forceinline__ bool shade_scatter(const path_store &store, uint32_t 
     if (!path->scatters) return false;
     as_listed<kernel>(path->at);
     const vec3 wo = vec3_negate(load_direction(store, i));
-    load_ids(store, i, next);
+    load_step(store, i, next);
     const rng_block random = sobol_draw(path->key, next->state.step, PATH_DRAW_SCATTER);
     const bsdf_sample drawn = bsdf_draw(&path->at, wo, random, BSDF_RADIANCE);
     if (vec3_is_zero(drawn.weight)) return false;
-    load_ids(store, i, next);
+    load_step(store, i, next);
     load_carried(store, i, &next->state);
     const int32_t depth = (int32_t)next->depth++;
     as_listed<kernel>(path->at);

@@ -156,21 +156,30 @@ __device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
                    p.depth | scattered << 24, s.medium);
 }
 
+__device__ __forceinline__ void load_ids(const path_store &store, uint32_t at, wave_path *p) {
+    const uint4 ids = store.ids[at];
+    p->state.step = ids.y & 0xffffu;
+    p->state.layers = ids.y >> 16 & 0x7fffu;
+    p->state.specular = ids.y >> 31;
+    p->state.scattered = (int32_t)(ids.z >> 24);
+    p->state.medium = ids.w;
+    p->slot = ids.x;
+    p->depth = ids.z & DEPTH_MAX;
+}
+
+__device__ __forceinline__ void load_carried(const path_store &store, uint32_t at,
+                                             path_state *state) {
+    const float4 a = store.throughput[at], b = store.from[at], n = store.normal[at];
+    state->throughput = first_three(a), state->pdf = a.w;
+    state->from = first_three(b), state->eta_scale = b.w;
+    state->from_normal = first_three(n), state->wavelength = n.w;
+}
+
 __device__ __forceinline__ wave_path load_path(const path_store &store, uint32_t at) {
     wave_path p;
-    const float4 a = store.throughput[at], b = store.from[at], n = store.normal[at];
-    const uint4 ids = store.ids[at];
     p.state = path_begin(load_stored_ray(store.rays, at));
-    p.state.throughput = first_three(a), p.state.pdf = a.w;
-    p.state.from = first_three(b), p.state.eta_scale = b.w;
-    p.state.from_normal = first_three(n), p.state.wavelength = n.w;
-    p.state.step = ids.y & 0xffffu;
-    p.state.layers = ids.y >> 16 & 0x7fffu;
-    p.state.specular = ids.y >> 31;
-    p.state.scattered = (int32_t)(ids.z >> 24);
-    p.state.medium = ids.w;
-    p.slot = ids.x;
-    p.depth = ids.z & DEPTH_MAX;
+    load_carried(store, at, &p.state);
+    load_ids(store, at, &p);
     return p;
 }
 
@@ -297,6 +306,13 @@ __device__ __forceinline__ void store_shadow_parts(const path_waves &w, uint32_t
     to[2] = make_float4(__uint_as_float(request.medium), indirect ? 1.0f : 0.0f, 0, 0);
 }
 
+/* Contribution of a light sample that is not occluded. */
+__device__ __forceinline__ vec3 light_gain(const path_waves &w, const path_state &state,
+                                           const shadow_request &request) {
+    return path_clamped(&w.options, state.scattered > 0,
+                        vec3_mul(state.throughput, shadow_request_light(&request, vec3_all(1))));
+}
+
 /* Stores the pending light sample, to be added by add_shadows. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
@@ -307,10 +323,7 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
                            path.state.scattered > 0);
         return;
     }
-    const vec3 gain =
-        path_clamped(&w.options, path.state.scattered > 0,
-                     vec3_mul(path.state.throughput, shadow_request_light(&request, vec3_all(1))));
-    w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
+    w.shadow_gain[at] = with_fourth(light_gain(w, path.state, request), __uint_as_float(path.slot));
 }
 
 /* Samples a light and records its shadow ray. The contribution of an occluded light is added at

@@ -10,9 +10,9 @@
    Invariants: the terms added to a slot, and their order, are those of photon_eye_path: emission or
                sky, then the contribution of the shadow ray, then, one wavefront later, the BSDF
                half. */
+#include "accel/rays/lane_closest.cuh"
 #include "core/device/wave_parts.cuh"
 #include "render/photon_mapping/eye_store.cuh"
-#include "render/photon_mapping/lane_closest.cuh"
 
 namespace {
 
@@ -124,7 +124,7 @@ __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
     shaded->is_valid = false;
 }
 
-/* Records the request, and samples a light for direct light; returns false if there is none. */
+/* Records the request, and samples a light source; returns false if there is none. */
 template <bool diffuse>
 __device__ __forceinline__ bool eye_sample_light(const scene_view &scene,
                                                  const photon_view &photons, const eye_slots &slots,
@@ -244,10 +244,7 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
         const ray_hit blocked = lane_closest(scene.tree, request.ray, has_light);
         rays += has_light;
         if (has_light && blocked.triangle == KD_NONE)
-            add_radiance(w, on.path.slot,
-                         path_clamped(&w.options, on.path.state.scattered > 0,
-                                      vec3_mul(on.path.state.throughput,
-                                               shadow_request_light(&request, vec3_all(1)))));
+            add_radiance(w, on.path.slot, light_gain(w, on.path.state, request));
         if (flies) flies = eye_continues<false>(photons, slots, on);
         __syncwarp();
     }

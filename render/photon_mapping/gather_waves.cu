@@ -27,8 +27,8 @@
               writes requests; the gathering kernels answer all requests; gather_sum, one thread per
               slot, adds part and the noted terms to the sum, and after the last number to the
               radiance. */
+#include "accel/rays/lane_closest.cuh"
 #include "render/photon_mapping/gather_answers.cuh"
-#include "render/photon_mapping/lane_closest.cuh"
 
 namespace {
 
@@ -113,7 +113,7 @@ __device__ __forceinline__ bool gather_is_known(const photon_view &photons,
            shaded.at.kind == MATERIAL_DIFFUSE;
 }
 
-/* Samples a light for direct light; returns false if there is none. */
+/* Samples a light source; returns false if there is none. */
 template <bool diffuse>
 __device__ __forceinline__ bool gather_sample_light(const scene_view &scene, const eye_slots &slots,
                                                     gather_shaded &shaded,
@@ -261,10 +261,7 @@ __global__ __launch_bounds__(LAST_BLOCK, LAST_EACH) void gather_last(
         const ray_hit blocked = lane_closest(scene.tree, request.ray, has_light);
         rays += has_light;
         if (has_light && blocked.triangle == KD_NONE)
-            add_term(slots, on.path.slot,
-                     path_clamped(&w.options, on.path.state.scattered > 0,
-                                  vec3_mul(on.path.state.throughput,
-                                           shadow_request_light(&request, vec3_all(1)))));
+            add_term(slots, on.path.slot, light_gain(w, on.path.state, request));
         if (flies) {
             gather_lookup<false>(photons, slots, on);
             flies = gather_continues<false>(photons, on);

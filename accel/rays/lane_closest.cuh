@@ -1,7 +1,8 @@
 /* Closest hits of rays in the middle of a kernel, one ray per lane, for the last paths of
    wavefronts. */
-#ifndef KD_RENDER_PHOTON_MAPPING_LANE_CLOSEST_CUH
-#define KD_RENDER_PHOTON_MAPPING_LANE_CLOSEST_CUH
+#ifndef KD_ACCEL_RAYS_LANE_CLOSEST_CUH
+#define KD_ACCEL_RAYS_LANE_CLOSEST_CUH
+#include "accel/rays/batch.h"
 #include "accel/wide/compressed_loops.cuh"
 #include "core/device/wave_parts.cuh"
 
@@ -19,16 +20,17 @@ struct lane_ray {
 };
 
 /* tritree_closest for the lanes of a warp, through the fastest form that the tree has. All lanes
-   must call it; `is`: the lane has a ray. */
-static __device__ __noinline__ ray_hit lane_closest(const tritree_view &tree, ray cast, bool is) {
+   must call it; lanes without a ray get no hit. */
+static __device__ __noinline__ ray_hit lane_closest(const tritree_view &tree, ray cast,
+                                                    bool has_ray) {
     ray_hit hit = {cast.tmax, 0, 0, KD_NONE};
     const lane_ray work = {cast, hit};
     if (!tree.compressed) {
-        if (is) hit = tritree_closest(&tree, cast);
+        if (has_ray) hit = tritree_closest(&tree, cast);
     } else if (tree.indexed) {
-        compressed_alone<false, false, true>(tree, work, is ? 0 : KD_NONE);
+        compressed_alone<false, false, true>(tree, work, has_ray ? 0 : KD_NONE);
     } else {
-        compressed_alone<false, false, false>(tree, work, is ? 0 : KD_NONE);
+        compressed_alone<false, false, false>(tree, work, has_ray ? 0 : KD_NONE);
     }
     __syncwarp();
     return hit;
